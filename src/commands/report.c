@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@
 #define RECORD_TOKENS  64
 #define RECORD_S       12.0 /* of decoding */
 #define RUN_S          60   /* the most that a run takes, without --time-limit */
+#define START_S        0.3  /* of a process that plans a point */
+#define LIMITS_S       3    /* to measure disk, memory and processors for a plan */
 #define BENCH_PROMPT   64
 #define BENCH_TOKENS   16
 #define SWEEP_POINTS   5
@@ -167,15 +170,32 @@ static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
     return budgets_between(low, high, SWEEP_POINTS, budget);
 }
 
+/* Seconds to plan this many points, each in a process of its own that wants fresh limits: it measures
+ * the machine again if they are doubtful, or older than a minute. */
+static double plan_seconds(const struct job *j, size_t n_point, double run_s)
+{
+    double again = mw_limits_doubtful(&j->page.plan->limits) ? (double)n_point : 1 + run_s / 60;
+
+    return (double)n_point * START_S + fmin(again, (double)n_point) * LIMITS_S;
+}
+
+/* Announce the runs of which no results were given. */
 static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
 {
     const struct page_plan *p = j->page.plan;
-    double record = run_seconds(j, &p->plan, RECORD_PROMPT, RECORD_TOKENS);
-    double seconds = run_seconds(j, &p->plan, BENCH_PROMPT, BENCH_TOKENS) +
-                     (record < RECORD_S * 1.5 ? record : RECORD_S * 1.5);
-    char text[160], time[24], limit[64] = "";
+    bool records = j->page.track == NULL, benches = j->page.bench.n_point == 0;
+    size_t n_sweep = j->page.sweep.n_point == 0 ? n : 0;
+    size_t n_point = benches + n_sweep, n_run = records + n_point;
+    double seconds = 0;
+    char text[200], time[24], limit[64] = "";
 
-    for (size_t i = 0; i < n; i++) {
+    if (n_run == 0)
+        return;
+    if (records)
+        seconds += fmin(run_seconds(j, &p->plan, RECORD_PROMPT, RECORD_TOKENS), RECORD_S * 1.5);
+    if (benches)
+        seconds += run_seconds(j, &p->plan, BENCH_PROMPT, BENCH_TOKENS);
+    for (size_t i = 0; i < n_sweep; i++) {
         struct mw_options o = j->engine;
         struct err ignored = ERR_INIT;
         struct plan at;
@@ -184,11 +204,14 @@ static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
         if (mw_plan(j->m, &o, &at, &ignored) == 0)
             seconds += run_seconds(j, &at, SWEEP_PROMPT, SWEEP_TOKENS);
     }
+    if (n_point > 0)
+        seconds += plan_seconds(j, n_point, seconds);
     if (j->o->time_limit > 0)
-        snprintf(limit, sizeof limit, ", at most %u s for each of %zu runs", j->o->time_limit,
-                 n + 2);
+        snprintf(limit, sizeof limit, "; each of %zu run%s ends after %u s",
+                 n_run, n_run == 1 ? "" : "s", j->o->time_limit);
     snprintf(text, sizeof text,
-             "running the model takes about %s%s; Ctrl-C keeps what was measured",
+             "running the model takes about %s, on a busy machine more%s; Ctrl-C keeps what was "
+             "measured",
              numbers_time(time, sizeof time, seconds + 1), limit);
     announce(j, text);
 }

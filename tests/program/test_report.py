@@ -118,8 +118,8 @@ class Measured(Report):
         self.assertEqual(0, r.returncode, r.stderr)
         self.assertEqual("memwall-report.html\n", r.stdout)
         self.assertIn("memwall: measuring this machine takes about", r.stderr)
-        self.assertRegex(r.stderr, r"memwall: running the model takes about .*, "
-                                   r"at most 60 s for each of 7 runs; Ctrl-C keeps")
+        self.assertRegex(r.stderr, r"memwall: running the model takes about .*, on a busy machine "
+                                   r"more; each of 7 runs ends after 60 s; Ctrl-C keeps")
         self.assertEqual(["memwall-report.html"], os.listdir(self.cwd))
         page = self.page()
         self.assertEqual({"data-report", "data-doctor", "data-plan", "data-bench", "data-sweep",
@@ -208,6 +208,32 @@ class Measured(Report):
         self.assertFalse(page.json("report")["complete"])
         self.assertIn("data-plan", page.data)
         self.assertTrue(page.json("doctor")["complete"])
+
+    def announced(self, *args):
+        """Returns what is announced of the runs of a model, and measures none."""
+        p = subprocess.Popen([MEMWALL, "report", MODEL, *args], env=environment(self.home),
+                             text=True, cwd=self.cwd, stderr=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL)
+        self.assertIn("measuring this machine", p.stderr.readline())
+        line = p.stderr.readline()
+        p.kill()
+        p.communicate(timeout=TIMEOUT_S)
+        return line
+
+    def test_all_steps_of_the_runs_are_announced(self):
+        """Each of six points is planned, which measures the machine if its limits are doubtful."""
+        self.memwall("plan", MODEL)
+        limits = os.path.join(self.home, ".cache", "memwall", "limits")
+        with open(limits, encoding="utf-8") as f:
+            lines = [dict(json.loads(line), doubtful=True) for line in f]
+        with open(limits, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        said = self.announced("--no-disk")
+        self.assertGreaterEqual(float(re.search(r"takes about ([\d.]+) s,", said).group(1)), 20, said)
+        self.memwall("run", "-m", MODEL, "--memory", budget(200), "-n", "20", "--telemetry",
+                     "t.jsonl", "tell me")
+        self.assertIn("; each of 6 runs ends after 5 s;",
+                      self.announced("--no-disk", "--recording", "t.jsonl", "--time-limit", "5"))
 
     def test_ctrl_c_keeps_what_was_measured(self):
         p = subprocess.Popen([MEMWALL, "report", MODEL], env=environment(self.home), text=True,
