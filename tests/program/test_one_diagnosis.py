@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """One answer has one diagnosis: the verdict, the status bar, /why, F10, the sheet, /plan and the
 receipt name the same bound and the same proposal, also where the limits are wrong."""
+import fcntl
 import json
 import os
 import re
+import signal
+import struct
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -354,6 +358,43 @@ class FirstStart(unittest.TestCase):
             self.assertRegex(before, rb"measuring disk, memory and processors of this machine, "
                                      rb"\d+\.\d s[^\n]*this machine, \d+\.\d s")
             self.assertNotIn("measuring disk", t.screen())
+
+    def measuring(self, home, *args):
+        """Starts on a machine that is not measured yet.  Returns the terminal, and a descriptor
+        that reads its modes when memwall has ended."""
+        t = Terminal("-m", MODEL, *args, home=home)
+        self.addCleanup(t.close)
+        tty = os.open(os.readlink(f"/proc/{t.process.pid}/fd/0"), os.O_RDWR | os.O_NOCTTY)
+        self.addCleanup(os.close, tty)
+        self.assertTrue(t.sees("measuring disk"), t.screen())
+        return t, tty
+
+    def test_keys_before_the_screen_are_for_its_line(self):
+        with tempfile.TemporaryDirectory() as home:
+            t, _ = self.measuring(home)
+            t.send("/why\rwaits")
+            self.assertTrue(t.sees("ready", "> waits"), t.screen())
+            before = t.raw[:t.raw.index(b"\033[?1049h")]
+            self.assertNotIn(b"why", before)
+            self.assertNotIn(b"waits", before)
+            self.assertTrue(t.sees("there is no answer yet"), t.screen())
+
+    def test_the_terminal_is_restored_before_the_screen(self):
+        """A shell does not run what was typed for the chat."""
+        for sig in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, None:
+            with tempfile.TemporaryDirectory() as home:
+                args = () if sig is not None else ("--memory", "45M")
+                t, tty = self.measuring(home, *args)
+                self.assertFalse(termios.tcgetattr(tty)[3] & termios.ECHO)
+                t.send("echo typed\r")
+                if sig is not None:
+                    t.process.send_signal(sig)
+                while t.process.poll() is None:
+                    t.pump(0.05)
+                self.assertEqual(3 if sig is None else -sig, t.process.returncode)
+                self.assertTrue(termios.tcgetattr(tty)[3] & termios.ECHO, sig)
+                waiting = fcntl.ioctl(tty, termios.FIONREAD, b"\0" * 4)
+                self.assertEqual(0, struct.unpack("i", waiting)[0], sig)
 
 
 if __name__ == "__main__":

@@ -328,7 +328,9 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     return term_start(a->term, a->keys, e) == 0 ? 0 : screen_failed(e);
 }
 
-static int close_all(struct app *a, const struct ui_chat_options *o, struct err *e)
+/* has_failed: messages that were typed have nobody to answer them. */
+static int close_all(struct app *a, const struct ui_chat_options *o, bool has_failed,
+                     struct err *e)
 {
     struct term_counts counts = { 0 };
     bool counted = a->has_edit && a->latency != NULL;
@@ -337,6 +339,8 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     int rc = 0;
 
     sheet_free(a->sheet); /* while there is a screen that it may restore */
+    if (has_failed && a->term != NULL)
+        term_drop_typed(a->term);
     if (a->term != NULL)
         counts = term_counts(a->term);
     if (a->talk != NULL)
@@ -395,9 +399,9 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         rc = loop(a, e);
     }
     if (rc >= 0)
-        rc = close_all(a, o, e) == 0 ? rc : -1;
+        rc = close_all(a, o, false, e) == 0 ? rc : -1;
     else
-        (void)close_all(a, o, &ignored);
+        (void)close_all(a, o, rc != NO_SCREEN, &ignored);
     free(a);
     if (rc != NO_SCREEN)
         return rc;

@@ -22,8 +22,11 @@
 #define SANITIZED false
 #endif
 
-static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+/* The last ones are blocked while there is a screen. */
+static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+                              SIGINT,  SIGTERM, SIGHUP };
 #define N_DEADLY (sizeof deadly / sizeof deadly[0])
+#define N_CRASH  5 /* of them */
 
 static struct {
     int fd;
@@ -46,7 +49,10 @@ static void restore(int sig, siginfo_t *info, void *context)
     if (sig == SIGBUS && info->si_code == BUS_ADRERR && mw_mapping_repair(info->si_addr))
         return;
     ignored = write(state.fd, state.bytes, state.n);
-    (void)tcsetattr(state.fd, TCSANOW, &state.modes);
+    if (tcgetpgrp(state.fd) == getpgrp()) { /* or it would stop the program */
+        (void)tcflush(state.fd, TCIFLUSH);  /* what was typed is not for the shell */
+        (void)tcsetattr(state.fd, TCSANOW, &state.modes);
+    }
     ignored = write(state.fd, state.line, state.line_n);
     (void)ignored;
     signal(sig, SIG_DFL); /* with a core file */
@@ -65,14 +71,16 @@ void fatal_arm(int fd, const struct termios *modes, const char *bytes, size_t n,
     state.modes = *modes;
     state.n = n < sizeof state.bytes ? n : sizeof state.bytes;
     memcpy(state.bytes, bytes, state.n);
-    snprintf(state.line, sizeof state.line, "%s\n", line);
+    snprintf(state.line, sizeof state.line, "%s%s", line, *line != '\0' ? "\n" : "");
     state.line_n = strlen(state.line);
-    if (SANITIZED)
-        return;
     sigemptyset(&action.sa_mask);
-    sigaltstack(&alternate, NULL);
-    for (size_t i = 0; i < N_DEADLY; i++)
-        sigaction(deadly[i], &action, &state.before[i]);
+    if (!SANITIZED)
+        sigaltstack(&alternate, NULL);
+    for (size_t i = 0; i < N_DEADLY; i++) {
+        sigaction(deadly[i], NULL, &state.before[i]);
+        if (i < N_CRASH ? !SANITIZED : state.before[i].sa_handler != SIG_IGN)
+            sigaction(deadly[i], &action, NULL);
+    }
     state.is_armed = true;
 }
 
@@ -84,6 +92,7 @@ void fatal_disarm(void)
         return;
     for (size_t i = 0; i < N_DEADLY; i++)
         sigaction(deadly[i], &state.before[i], NULL);
-    sigaltstack(&none, NULL);
+    if (!SANITIZED)
+        sigaltstack(&none, NULL);
     state.is_armed = false;
 }

@@ -1,5 +1,5 @@
 /*
- * fatal.h - restores the terminal after a crash.
+ * fatal.h - restores the terminal after a crash, or a signal that ends the program.
  *
  * The handler may only use async-signal-safe calls, so everything it writes is prepared in
  * advance.
@@ -11,8 +11,9 @@
 
 #include <termios.h>
 
-/* Install handlers for SEGV, BUS, FPE, ILL and ABRT: they write bytes (which leave the
- * alternate screen) and one line to fd, restore its modes, and then take the default action. */
+/* Install handlers for SEGV, BUS, FPE, ILL and ABRT, and for INT, TERM and HUP unless these are
+ * ignored: they write bytes (which leave the alternate screen) and one line, or "", to fd, drop
+ * what was typed, restore its modes, and then take the default action. */
 void fatal_arm(int fd, const struct termios *modes, const char *bytes, size_t n,
                const char *line);
 void fatal_disarm(void);

@@ -51,6 +51,20 @@ static int block_signals(struct term *t, struct err *e)
     return 0;
 }
 
+/* Nothing reads the terminal until the screen is there, and on a new machine that takes seconds.
+ * Keys are for the line then, so they are not shown before.  In the background, changing the
+ * terminal would stop the program. */
+static void hide_keys(struct term *t)
+{
+    struct termios quiet = t->modes;
+
+    if (tcgetpgrp(t->fd) != getpgrp())
+        return;
+    fatal_arm(t->fd, &t->modes, "", 0, "");
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
+    (void)tcsetattr(t->fd, TCSANOW, &quiet);
+}
+
 int term_new(struct term **out, const struct term_options *o, struct err *e)
 {
     const char *name = getenv("TERM");
@@ -90,6 +104,7 @@ int term_new(struct term **out, const struct term_options *o, struct err *e)
     }
     if (block_signals(t, e) != 0)
         goto fail;
+    hide_keys(t);
     *out = t;
     return 0;
 
@@ -302,6 +317,11 @@ void term_end_screen(struct term *t)
         term_send(t, bytes, capability_add(bytes, 1, sizeof bytes, "el"));
 }
 
+void term_drop_typed(struct term *t)
+{
+    (void)tcflush(t->fd, TCIFLUSH);
+}
+
 void term_free(struct term *t)
 {
     if (t == NULL)
@@ -309,12 +329,12 @@ void term_free(struct term *t)
     if (t->screen != NULL) {
         term_modes_off(t);
         term_end_screen(t);
-        fatal_disarm();
         point_output_back(t);
         delscreen(t->screen);
     }
     if (t->fd >= 0) {
         tcsetattr(t->fd, TCSADRAIN, &t->modes);
+        fatal_disarm();
         close(t->fd);
     }
     if (t->in != NULL)

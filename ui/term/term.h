@@ -6,7 +6,7 @@
  * screen is up, descriptors 1 and 2 go to the log.  Signals are blocked and read from a
  * descriptor; signals that end the program restore the terminal first.
  *
- *     term_new      locale, /dev/tty, signals     (still the ordinary screen)
+ *     term_new      locale, /dev/tty, signals     (still the ordinary screen, without echo)
  *     term_start    newterm, modes                (the alternate screen)
  *     term_suspend / term_resume, term_run        (out and in again)
  *     term_free     everything as it was before term_new
@@ -38,6 +38,8 @@ int term_new(struct term **out, const struct term_options *o, struct err *e);
 /* Show the screen.  Asks the terminal for its background, at most 200 ms long; keys gets what
  * was typed meanwhile. */
 int term_start(struct term *t, struct keys *keys, struct err *e);
+/* Drop what was typed and not read, so that a shell does not run it. */
+void term_drop_typed(struct term *t);
 void term_free(struct term *t); /* t may be NULL */
 
 FILE *term_in(struct term *t);
