@@ -159,6 +159,31 @@ class Keys(KeyboardCase):
             t.send("\003")
             self.assert_line(t, "", keys)
 
+    def test_operators_of_vi_take_text_lines(self):
+        inputrc = self.path("inputrc")
+        with open(inputrc, "w") as f:
+            f.write("set editing-mode vi\n")
+        t = self.chat("--view", "chat", env={"INPUTRC": inputrc})
+        rows = [("ddiX", "aa\n  Xcc"), ("jddiX", "aa\n  Xbb"), ("kddiX", "Xbb\n  cc"),
+                ("2ddiX", "Xaa"), ("kd2diX", "Xcc"), ("9ddiX", "Xaa"), ("k3ddiX", "X"),
+                ("ddu", "aa\n  bb\n  cc"), ("dd.iX", "Xaa"), ("dd..iX", "X"),
+                ("0dlddiX", "aa\n  Xcc"), ("0yyPiX", "aa\n  bXbbb\n  cc"),
+                ("ccX", "aa\n  X\n  cc"), ("SX", "aa\n  X\n  cc"), ("0sX", "aa\n  Xb\n  cc"),
+                ("jccX", "aa\n  bb\n  X"), ("kSX", "X\n  bb\n  cc"), ("c2cX", "aa\n  X"),
+                ("ccX\033jSY", "aa\n  X\n  Y"), ("0DccX", "aa\n  X\n  cc"),
+                ("ccY\033j.aX", "aa\n  Y\n  YX"), ("SY\033k.aX", "YX\n  Y\n  cc")]
+        for keys, after in rows:
+            t.send("aa\nbb\ncc\033[A")
+            self.assertTrue(t.sees("> aa\n  bb\n  cc"), repr(keys) + t.screen())
+            for piece in keys.split("\033"):
+                self.assertTrue(t.sees("vi insert"), repr(keys) + t.screen())
+                t.send("\033")
+                self.assertTrue(t.sees("vi command"), repr(keys) + t.screen())
+                t.send(piece)
+            self.assertTrue(t.sees("> " + after + "\n"), repr(keys) + t.screen())
+            t.send("\003")
+            self.assert_line(t, "", keys)
+
     def test_a_sequence_in_two_pieces_is_not_typed(self):
         t = self.chat("--view", "chat")
         for head, tail in [("\033[1;", "5D"), ("\033[200", "~pasted\033[2"),

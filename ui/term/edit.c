@@ -34,6 +34,11 @@ static struct {
     int found_key;
     char found[8];
 
+    int vi_operator;  /* d, c or y of vi; twice, it takes text lines */
+    bool takes_lines; /* the last motion of an operator took text lines */
+    bool took_lines;  /* the present key did */
+    bool repeats;     /* it is "." */
+
     edit_complete_fn *complete;
     void *complete_ctx;
     char *match[MAX_MATCHES]; /* whole lines */
@@ -352,9 +357,81 @@ static int kill_to_end(int count, int key)
     return 0;
 }
 
-/* D and C of vi; d and c take a motion. */
+/*
+ * Operators of vi.
+ *
+ * dd, cc and yy of readline take the whole text.  So the second key becomes the motion below,
+ * which selects text lines, and which readline repeats for "." as any motion.
+ */
+#define LINES_MOTION '|' /* one after which readline leaves the selection as it is */
+
+static int vi_column_or_lines(int count, int key)
+{
+    int start = line_start(rl_point), end = line_end(rl_point);
+
+    if (!line.takes_lines || !(RL_ISSTATE(RL_STATE_VIMOTION) || line.repeats))
+        return rl_vi_column(count, key);
+    while (count-- > 1 && end < rl_end)
+        end = line_end(end + 1);
+    if (line.vi_operator == 'd' && end < rl_end)
+        end++;
+    else if (line.vi_operator == 'd' && start > 0)
+        start--;
+    rl_mark = start;
+    rl_point = end;
+    line.took_lines = true;
+    return 0;
+}
+
+/* Returns the key that readline gets for this one. */
+static unsigned char vi_motion(unsigned char key)
+{
+    if (!RL_ISSTATE(RL_STATE_VIMOTION) || (key >= '1' && key <= '9'))
+        return key;
+    line.takes_lines = key == line.vi_operator;
+    return line.takes_lines ? LINES_MOTION : key;
+}
+
+/* Go where vi goes: the cursor stays for yy, and after dd it is at the start of a line.  cc in an
+ * empty line, in which readline finds nothing to change, inserts, too. */
+static void vi_took_lines(int before)
+{
+    bool is_insert = rl_get_keymap() != rl_get_keymap_by_name("vi-command");
+
+    if (line.took_lines && line.vi_operator == 'y')
+        rl_point = before;
+    else if (line.took_lines && line.vi_operator == 'd')
+        rl_point = line_start(rl_point);
+    else if (line.took_lines && !is_insert)
+        (void)rl_vi_insertion_mode(1, 'i');
+    line.took_lines = false;
+}
+
+static int vi_repeat(int count, int key)
+{
+    int rc, start;
+
+    line.repeats = true;
+    rc = rl_vi_redo(count, key);
+    line.repeats = false;
+    if (line.took_lines && line.vi_operator == 'c') { /* its text is inserted, too */
+        line.took_lines = false;
+        start = line_start(rl_point);
+        rl_point = settle(rl_point > start ? rl_point - 1 : start, start, rl_point);
+    }
+    return rc;
+}
+
+static int vi_yank(int count, int key)
+{
+    line.vi_operator = key;
+    return rl_vi_yank_to(count, key);
+}
+
+/* D and C; d and c take a motion. */
 static int vi_delete(int count, int key)
 {
+    line.vi_operator = key;
     if (key != 'D')
         return rl_vi_delete_to(count, key);
     rl_kill_text(rl_point, line_end(rl_point));
@@ -363,10 +440,23 @@ static int vi_delete(int count, int key)
 
 static int vi_change(int count, int key)
 {
+    line.vi_operator = key;
     if (key != 'C')
         return rl_vi_change_to(count, key);
     rl_kill_text(rl_point, line_end(rl_point));
     return rl_vi_insertion_mode(1, key);
+}
+
+/* S is cc, and s is c with the character at the cursor. */
+static int vi_substitute(int count, int key)
+{
+    line.vi_operator = 'c';
+    if (key != 'S')
+        return rl_vi_subst(count, key);
+    line.takes_lines = true;
+    if (!line.repeats)
+        rl_stuff_char(LINES_MOTION);
+    return rl_vi_change_to(count, 'c');
 }
 
 /* I and A of vi. */
@@ -635,6 +725,10 @@ void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void
     rebind("backward-kill-line", kill_to_start);
     rebind("vi-delete-to", vi_delete);
     rebind("vi-change-to", vi_change);
+    rebind("vi-yank-to", vi_yank);
+    rebind("vi-subst", vi_substitute);
+    rebind("vi-column", vi_column_or_lines);
+    rebind("vi-redo", vi_repeat);
     rebind("vi-insert-beg", insert_at_start);
     rebind("vi-append-eol", insert_at_end);
     rebind("reverse-search-history", search_begin);
@@ -701,6 +795,8 @@ static bool means_something(const unsigned char *key, size_t n)
 
 enum edit_wish edit_key(const unsigned char *key, size_t n)
 {
+    int before;
+
     if (n == 0 || n > RING_BYTES)
         return EDIT_UNKNOWN;
     if (line.searching && search_key(key, n))
@@ -717,9 +813,11 @@ enum edit_wish edit_key(const unsigned char *key, size_t n)
     line.wish = EDIT_NOTHING;
     line.head = line.tail = 0;
     for (size_t i = 0; i < n; i++)
-        line.ring[line.head++ % RING_BYTES] = key[i];
+        line.ring[line.head++ % RING_BYTES] = n == 1 ? vi_motion(key[i]) : key[i];
+    before = rl_point;
     while (line.head != line.tail && line.wish != EDIT_SUBMIT && line.wish != EDIT_EOF)
         rl_callback_read_char();
+    vi_took_lines(before);
     return line.wish;
 }
 
