@@ -164,3 +164,12 @@ void new_file_drop(struct new_file *n)
     unlink(n->temporary);
     close(n->lock);
 }
+
+void new_file_drop_empty(int fd, const char *path)
+{
+    struct stat own, named;
+
+    if (fstat(fd, &own) == 0 && S_ISREG(own.st_mode) && own.st_size == 0 &&
+        lstat(path, &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino)
+        unlink(path);
+}

@@ -38,6 +38,10 @@ int new_file_end(struct new_file *n, struct err *e);
 /* Sync a file; 0 also on a file system that cannot, otherwise -1 with errno. */
 int new_file_sync(int fd);
 
+/* Delete the file at path if fd is open on it and nothing was written to it: a caller that writes
+ * piece by piece has created it, and failed. */
+void new_file_drop_empty(int fd, const char *path);
+
 /* Delete the temporary file.  Does nothing after new_file_end(). */
 void new_file_drop(struct new_file *n);
 

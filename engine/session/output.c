@@ -101,10 +101,12 @@ static int open_existing(const struct mw_model *m, const struct mw_output *o, st
     return -1;
 }
 
-int mw_output_open(const struct mw_model *m, const struct mw_output *o, struct err *e)
+int mw_output_open(const struct mw_model *m, const struct mw_output *o, bool *is_new,
+                   struct err *e)
 {
     int fd = named_descriptor(o->path);
 
+    *is_new = false;
     if (fd >= 0)
         return open_descriptor(o->path, fd, e);
     if (strcmp(o->path, "/dev/null") == 0) {
@@ -112,6 +114,7 @@ int mw_output_open(const struct mw_model *m, const struct mw_output *o, struct e
         return fd >= 0 ? fd : err_sys(e, "cannot write \"%.120s\"", o->path);
     }
     fd = open(o->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *is_new = fd >= 0;
     if (fd >= 0)
         return fd;
     if (errno != EEXIST)

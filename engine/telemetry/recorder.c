@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/new_file.h"
 #include "engine/base/thread.h"
 #include "engine/telemetry/lines.h"
 
@@ -19,6 +20,7 @@
 struct mw_recorder {
     char *path;
     int fd;
+    bool is_new;
     mw_take_fn *take;
     void *ctx;
     pthread_t thread;
@@ -86,6 +88,12 @@ static void *record(void *arg)
     return NULL;
 }
 
+static void drop_empty(const struct mw_recorder *r)
+{
+    if (r->is_new)
+        new_file_drop_empty(r->fd, r->path);
+}
+
 static void recorder_free(struct mw_recorder *r)
 {
     if (r->fd >= 0)
@@ -97,8 +105,8 @@ static void recorder_free(struct mw_recorder *r)
     free(r);
 }
 
-int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take_fn *take,
-                     void *ctx, struct err *e)
+int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, bool is_new,
+                     mw_take_fn *take, void *ctx, struct err *e)
 {
     struct mw_recorder *r = calloc(1, sizeof *r);
 
@@ -113,6 +121,7 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
     r->ctx = ctx;
     r->path = strdup(name);
     r->fd = fd;
+    r->is_new = is_new;
     if (r->path == NULL) {
         err_memory(e, "a recorder");
         recorder_free(r);
@@ -123,12 +132,14 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
     write_lines(r, false);
     if (r->err.code != ERR_NONE) {
         *e = r->err;
+        drop_empty(r);
         recorder_free(r);
         return -1;
     }
     errno = thread_start(&r->thread, "recorder", STACK_BYTES, record, r);
     if (errno != 0) {
         err_sys(e, "cannot start the recorder's thread");
+        drop_empty(r);
         recorder_free(r);
         return -1;
     }
@@ -147,6 +158,8 @@ int mw_recorder_close(struct mw_recorder *r, struct err *e)
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
     pthread_join(r->thread, NULL);
+    if (r->err.code != ERR_NONE)
+        drop_empty(r);
     if (close(r->fd) != 0 && r->err.code == ERR_NONE)
         err_sys(&r->err, "could not write the recording to \"%s\"", r->path);
     r->fd = -1;

@@ -19,6 +19,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
 #include "engine/base/json_write.h"
+#include "engine/base/new_file.h"
 #include "src/base/progress.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
@@ -79,11 +80,24 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
     return 0;
 }
 
+/* Close a file of logits.  r: the result of writing them. */
+static int end_logits(FILE *to, const char *path, bool is_new, int r, struct err *e)
+{
+    if (fflush(to) != 0 && r == 0)
+        r = err_sys(e, "could not write");
+    if (r != 0 && is_new)
+        new_file_drop_empty(fileno(to), path);
+    if (fclose(to) != 0 && r == 0)
+        r = err_sys(e, "could not write");
+    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
 static int write_logits(struct mw_session *s, const struct mw_model *m, const struct options *o,
                         const uint32_t *ids, size_t n, struct rows *rows, struct err *e)
 {
     struct mw_output file = { o->logits, o->force, "--force" };
-    int r, fd = mw_output_open(m, &file, e);
+    bool is_new;
+    int fd = mw_output_open(m, &file, &is_new, e);
 
     if (fd < 0)
         return -1;
@@ -92,10 +106,8 @@ static int write_logits(struct mw_session *s, const struct mw_model *m, const st
         close(fd);
         return err_memory(e, "writing logits");
     }
-    r = mw_session_eval(s, ids, n, write_row, rows, e);
-    if (fclose(rows->to) != 0 && r == 0)
-        r = err_sys(e, "could not write");
-    return r == 0 ? 0 : err_at(e, o->logits, ERR_NO_OFFSET, NULL);
+    return end_logits(rows->to, o->logits, is_new,
+                      mw_session_eval(s, ids, n, write_row, rows, e), e);
 }
 
 struct draft_rows {
@@ -119,7 +131,8 @@ static int write_drafts(struct mw_session *s, const struct mw_model *m, const st
 {
     struct mw_output file = { o->draft_logits, o->force, "--force" };
     struct draft_rows rows = { .n_vocab = n_vocab };
-    int r, fd = mw_output_open(m, &file, e);
+    bool is_new;
+    int fd = mw_output_open(m, &file, &is_new, e);
 
     if (fd < 0)
         return -1;
@@ -128,10 +141,8 @@ static int write_drafts(struct mw_session *s, const struct mw_model *m, const st
         close(fd);
         return err_memory(e, "writing logits");
     }
-    r = mw_session_draft(s, N_DRAFT, write_draft, &rows, e);
-    if (fclose(rows.to) != 0 && r == 0)
-        r = err_sys(e, "could not write");
-    return r == 0 ? 0 : err_at(e, o->draft_logits, ERR_NO_OFFSET, NULL);
+    return end_logits(rows.to, o->draft_logits, is_new,
+                      mw_session_draft(s, N_DRAFT, write_draft, &rows, e), e);
 }
 
 /* Print the greedy ids, if requested.  With --json, print one object in any case. */

@@ -271,9 +271,11 @@ static void close_chat(struct run *r)
 static int open_recorder(struct run *r, struct err *e)
 {
     struct mw_output file = { r->o->telemetry, r->o->force, "--force" };
-    int fd = mw_output_open(r->model, &file, e);
+    bool is_new;
+    int fd = mw_output_open(r->model, &file, &is_new, e);
 
-    return fd < 0 ? -1 : mw_recorder_open(&r->recorder, fd, file.path, take_sample, r, e);
+    return fd < 0 ? -1
+                  : mw_recorder_open(&r->recorder, fd, file.path, is_new, take_sample, r, e);
 }
 
 static int run_chat(struct run *r, const char *text, size_t len)

@@ -15,6 +15,7 @@ int eval_watch_open(struct eval_watch *w, struct mw_session *s, struct mw_model 
                     const struct options *o, struct err *e)
 {
     struct mw_output file = { o->telemetry, o->force, "--force" };
+    bool is_new;
     int fd;
 
     *w = (struct eval_watch){ .session = s };
@@ -22,8 +23,8 @@ int eval_watch_open(struct eval_watch *w, struct mw_session *s, struct mw_model 
         return 0;
     if (mw_watch_new(&w->watch, m, e) != 0)
         return -1;
-    fd = mw_output_open(m, &file, e);
-    return fd < 0 ? -1 : mw_recorder_open(&w->recorder, fd, file.path, take, w, e);
+    fd = mw_output_open(m, &file, &is_new, e);
+    return fd < 0 ? -1 : mw_recorder_open(&w->recorder, fd, file.path, is_new, take, w, e);
 }
 
 int eval_watch_close(struct eval_watch *w, struct err *e)

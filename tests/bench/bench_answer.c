@@ -163,7 +163,7 @@ static int bench_watching(struct mw_model *m, int n_round, double sampling_s, st
 
         if (is_watched && (mw_watch_new(&w.w, m, e) != 0 ||
                            mw_recorder_open(&r, open("/dev/null", O_WRONLY | O_CLOEXEC),
-                                            "/dev/null", take, &w, e) != 0))
+                                            "/dev/null", false, take, &w, e) != 0))
             return -1;
         if (one_token(w.s, &unused, &unused, e) != 0) /* the change itself does not count */
             return -1;

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -583,6 +584,26 @@ class Wrong(unittest.TestCase):
         r = memwall("run", *GREEDY, "--telemetry", "/nonexistent/t", "hi")
         self.assertEqual(1, r.returncode)
         self.assertIn("/nonexistent/t", r.stderr)
+
+    def test_a_recording_without_a_byte_is_removed(self):
+        """The disk is full; a file that is replaced stays, although it is empty then."""
+        def limit():  # as a full disk, it lets a file begin
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        with tempfile.TemporaryDirectory() as folder:
+            new, old, logits = (os.path.join(folder, name) for name in ("new", "old", "logits"))
+            with open(old, "w") as f:
+                f.write("text")
+            for args in (("run", *GREEDY, "--telemetry", new, "hi"),
+                         ("run", *GREEDY, "--telemetry", old, "--force", "hi"),
+                         ("eval", "-m", MODEL, "--ids", "-", "--greedy", "3", "--telemetry",
+                          new),
+                         ("eval", "-m", MODEL, "--ids", "-", "--logits", logits)):
+                r = memwall(*args, stdin="1,2,3", preexec_fn=limit)
+                self.assertEqual(1, r.returncode, r.stderr)
+                self.assertIn("could not write", r.stderr)
+                self.assertIn("File too large", r.stderr)
+                self.assertEqual(["old"], os.listdir(folder), args)
 
     def test_a_full_context_ends_the_answer(self):
         r = memwall("run", "-m", MODEL, "--temp", "0", "--ctx", "40", "hello")

@@ -136,7 +136,7 @@ static void each_token_has_a_line_and_the_last_second_too(void **state)
 
     (void)state;
     telemetry_set_run(from.t, &run, NULL);
-    assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
+    assert_int_equal(mw_recorder_open(&r, new_file(), path, true, take, &from, &e), 0);
     telemetry_answer(from.t, 3);
     for (int i = 0; i < MW_RECENT; i++)
         telemetry_token(from.t, 1);
@@ -160,7 +160,7 @@ static void tokens_that_were_too_fast_are_counted_as_lost(void **state)
     char *text, *at;
 
     (void)state;
-    assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
+    assert_int_equal(mw_recorder_open(&r, new_file(), path, true, take, &from, &e), 0);
     for (int i = 0; i < 100000; i++)
         telemetry_token(from.t, 1);
     assert_int_equal(mw_recorder_close(r, &e), 0);
@@ -185,7 +185,7 @@ static void a_new_plan_has_a_line(void **state)
     int got, n = 0;
 
     (void)state;
-    assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
+    assert_int_equal(mw_recorder_open(&r, new_file(), path, true, take, &from, &e), 0);
     telemetry_set_run(from.t, &run, NULL);
     counter_set(&from.t->plan[MW_ROW_PINNED], 5);
     assert_int_equal(mw_recorder_close(r, &e), 0);
@@ -210,7 +210,7 @@ static void the_first_line_has_the_plan(void **state)
     char *text;
 
     (void)state;
-    assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
+    assert_int_equal(mw_recorder_open(&r, new_file(), path, true, take, &from, &e), 0);
     text = read_all();
     assert_string_equal(text, "");
     free(text);
@@ -236,7 +236,7 @@ static void a_full_disk_is_reported_when_the_recorder_is_closed(void **state)
         skip();
     telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2 }, NULL);
     assert_int_equal(mw_recorder_open(&r, open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full",
-                                      take, &from, &e),
+                                      false, take, &from, &e),
                      -1);
     assert_null(r);
     assert_int_equal(e.code, ERR_IO);

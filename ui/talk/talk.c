@@ -457,9 +457,11 @@ static void take_sample(void *ctx, struct mw_sample *out)
 
 int talk_record(struct talk *t, const struct mw_output *file, struct err *e)
 {
-    int fd = mw_output_open(talk_model(t), file, e);
+    bool is_new;
+    int fd = mw_output_open(talk_model(t), file, &is_new, e);
 
-    if (fd < 0 || mw_recorder_open(&t->recorder, fd, file->path, take_sample, t, e) != 0)
+    if (fd < 0 ||
+        mw_recorder_open(&t->recorder, fd, file->path, is_new, take_sample, t, e) != 0)
         return -1;
     snprintf(t->recorder_path, sizeof t->recorder_path, "%.250s", file->path);
     return 0;
