@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/digest.h"
@@ -14,6 +15,11 @@
 /* The version of Ollama whose protocol this is.  Clients refuse servers with an older one than
  * they need. */
 #define OLLAMA_VERSION "0.9.0"
+
+/* A line of a Modelfile without its keyword, as Ollama shows it. */
+#define LINE(value) "%-30s " value "\n"
+
+#define PAGE_REST 2048 /* bytes of a page about the model beside its texts */
 
 void pages_health(bool is_ready, struct json *out)
 {
@@ -127,11 +133,71 @@ static void write_tags(const struct reply_model *m, bool is_loaded, struct json 
     json_line(out);
 }
 
+/* Write a text, unless the page would get longer than the memory that a connection has for it. */
+static void write_text(struct json *out, const char *key, const char *text, size_t n)
+{
+    size_t used = out->used;
+    bool has_one = out->has_one;
+
+    json_string_n(out, key, text, n);
+    if (out->used > WEB_OUT_BYTES - PAGE_REST) {
+        out->used = used;
+        out->has_one = has_one;
+        json_fit(out);
+    }
+}
+
+/* The values in force as lines of a Modelfile: "stop                           \"<end>\"". */
+static void write_parameters(const struct reply_model *m, struct json *out)
+{
+    const struct mw_sampling *s = &m->chat->sampling;
+    struct json text;
+
+    json_start(&text);
+    json_print(&text, LINE("%" PRIu32), "num_ctx", m->n_ctx);
+    if (m->chat->n_predict > 0)
+        json_print(&text, LINE("%" PRIu32), "num_predict", m->chat->n_predict);
+    json_print(&text, LINE("%g"), "temperature", (double)s->temp);
+    json_print(&text, LINE("%d"), "top_k", s->top_k);
+    json_print(&text, LINE("%g"), "top_p", (double)s->top_p);
+    json_print(&text, LINE("%g"), "min_p", (double)s->min_p);
+    json_print(&text, LINE("%g"), "repeat_penalty", (double)s->repeat_penalty);
+    json_print(&text, LINE("%" PRIu32), "repeat_last_n", s->repeat_last);
+    if (s->seed.is_set)
+        json_print(&text, LINE("%" PRIu64), "seed", s->seed.value);
+    for (const char *const *stop = m->chat->stop; stop != NULL && *stop != NULL; stop++) {
+        json_print(&text, "%-30s \"", "stop");
+        json_inside(&text, *stop, strlen(*stop));
+        json_raw(&text, "\"\n", 2);
+    }
+    out->failed = out->failed || text.failed;
+    if (!text.failed)
+        write_text(out, "parameters", text.buf, text.used - 1);
+    json_release(&text);
+}
+
+/* The chat template in force, unless it is one of memwall. */
+static void write_template(const struct reply_model *m, struct json *out)
+{
+    struct err ignored = ERR_INIT;
+    char *text = NULL;
+    size_t len = 0;
+
+    if (m->chat->format == NULL && mw_model_template(m->m, &text, &len, &ignored) == 0 &&
+        text != NULL)
+        write_text(out, "template", text, len);
+    free(text);
+}
+
 static void write_show(const struct reply_model *m, struct json *out)
 {
     char key[64], at[40];
 
     json_object(out, NULL);
+    write_parameters(m, out);
+    if (m->chat->system != NULL)
+        write_text(out, "system", m->chat->system, strlen(m->chat->system));
+    write_template(m, out);
     write_details(m, out);
     json_object(out, "model_info");
     json_string(out, "general.architecture", m->info.arch);

@@ -17,6 +17,7 @@ struct reply_model {
     char id[160]; /* the name that clients use */
     struct mw_model_info info;
     const struct mw_model *m; /* for the texts of tokens */
+    const struct mw_chat_options *chat; /* the values of requests that do not give them */
     uint32_t n_ctx;
     bool has_tools, thinks; /* its chat template prints tools, or knows of thinking */
     time_t loaded;

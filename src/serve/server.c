@@ -714,6 +714,7 @@ static int start(struct server *s, char **keys, struct err *e)
     snprintf(s->model.id, sizeof s->model.id, "%s", s->o->model_name);
     s->model.loaded = time(NULL);
     s->model.m = s->o->model;
+    s->model.chat = s->o->chat;
     s->chat_options = *s->o->chat;
     if (mw_plan(s->o->model, &s->o->chat->engine, &s->plan, e) != 0 || open_web(s, keys, e) != 0)
         return -1;

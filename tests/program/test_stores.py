@@ -226,6 +226,31 @@ class OllamaPartsOfAServer(StoreCase):
                 "mirostat 2, template (it is not Jinja; the model's own format is used).\n",
                 notices("".join(s.lines[:-1])))
 
+    def test_a_client_sees_them(self):
+        self.ollama("tuned", ("params", {"stop": ["c", 'X"\n'], "temperature": 0.25, "top_k": -1,
+                                         "seed": 5, "num_ctx": 300, "num_predict": 7}),
+                    ("system", b'be "brief"'), ("template", b"{{ .Prompt }}"), model=self.model)
+        with self.server() as s, Server("-m", self.model, "--format", "chatml", "--temp", "0.5",
+                                        *SMALL, home=self.home) as plain:
+            r = s.post("/api/show", {"model": "tuned"})[1]
+            self.assertEqual('be "brief"', r["system"])
+            self.assertIn("<|im_start|>", r["template"])
+            lines = [(line[:30].rstrip(), line[31:]) for line in r["parameters"].split("\n")]
+            values = dict(lines)
+            for name, value in (("temperature", "0.25"), ("top_k", "0"), ("seed", "5"),
+                                ("num_ctx", "300"), ("num_predict", "7"), ("top_p", "0.95")):
+                self.assertEqual(value, values[name])
+            self.assertEqual(['"c"', '"X\\"\\n"'], [v for name, v in lines if name == "stop"])
+            r = plain.post("/api/show", {"model": plain.model})[1]
+            self.assertEqual(set(), {"system", "template"} & set(r))
+            self.assertIn(" 0.5\n", r["parameters"])
+            self.assertNotIn("seed", r["parameters"])
+        self.ollama("tuned", ("system", b"s" * 40000), model=self.model)
+        with self.server() as s:  # too long for the page
+            r = s.post("/api/show", {"model": "tuned"})[1]
+            self.assertNotIn("system", r)
+            self.assertIn("<|im_start|>", r["template"])
+
     def test_a_stop_of_the_request_replaces_those_of_the_model(self):
         with self.server() as s:
             for path in self.CHAT, self.TEXT, self.MESSAGES, self.OLLAMA, self.GENERATE:
