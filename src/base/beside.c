@@ -10,8 +10,16 @@
 
 #include "src/command.h"
 
+#define APPLIED_MOST 80 /* parameters, and the system message */
+#define ITEM_BYTES   120
+
 static struct {
-    char applied[400], not_applied[400]; /* lists */
+    struct {
+        enum option_id id;
+        char text[ITEM_BYTES];
+    } applied[APPLIED_MOST];
+    size_t n_applied;
+    char not_applied[400]; /* a list */
     char notice[1000];
     bool is_reported;
 } said;
@@ -50,7 +58,7 @@ static void add(char *list, size_t n, const char *fmt, ...)
 {
     size_t used = strlen(list);
     const char *comma = used > 0 ? ", " : "";
-    char item[120];
+    char item[ITEM_BYTES];
     va_list ap;
 
     va_start(ap, fmt);
@@ -61,6 +69,15 @@ static void add(char *list, size_t n, const char *fmt, ...)
 }
 
 #define ADD(list, ...) add(list, sizeof(list), __VA_ARGS__)
+
+/* Note an option that has the value of the model.  Returns its text, which the caller writes. */
+static char *add_applied(enum option_id id)
+{
+    size_t i = said.n_applied < APPLIED_MOST ? said.n_applied++ : APPLIED_MOST - 1;
+
+    said.applied[i].id = id;
+    return said.applied[i].text;
+}
 
 /* Is the option one that the command takes from a model?  A server takes all of them as defaults of
  * requests, also those that it has no option for. */
@@ -90,24 +107,29 @@ static void apply_param(struct options *o, const struct mw_beside_param *p, unsi
     if (value[0] == '-' && params[i].below != NULL)
         value = params[i].below;
     if (options_set(o, (enum option_id)params[i].id, value, &ignored) == 0)
-        ADD(said.applied, params[i].id == OPT_STOP ? "%s \"%.40s\"" : "%s %.40s",
-            options_table[params[i].id].name, value);
+        snprintf(add_applied((enum option_id)params[i].id), ITEM_BYTES,
+                 params[i].id == OPT_STOP ? "%s \"%.40s\"" : "%s %.40s",
+                 options_table[params[i].id].name, value);
     else
         ADD(said.not_applied, "%s \"%.40s\", which is not a valid value", p->name, p->value);
 }
 
-static void write_notice(void)
+const char *beside_notice(void)
 {
+    char applied[400] = ""; /* a list */
+
+    for (size_t i = 0; i < said.n_applied; i++)
+        ADD(applied, "%s", said.applied[i].text);
     snprintf(said.notice, sizeof said.notice, "%s%s%s%s%s%s",
-             said.applied[0] != '\0'
-                 ? "Ollama's settings for this model apply where you gave none: "
-                 : "",
-             said.applied, said.applied[0] != '\0' ? "." : "",
+             applied[0] != '\0' ? "Ollama's settings for this model apply where you gave none: "
+                                : "",
+             applied, applied[0] != '\0' ? "." : "",
              said.not_applied[0] == '\0' ? ""
-             : said.applied[0] != '\0'   ? " Not applied: "
+             : applied[0] != '\0'        ? " Not applied: "
                                          : "Not applied of the parts beside the model's "
                                            "weights: ",
              said.not_applied, said.not_applied[0] != '\0' ? "." : "");
+    return said.notice;
 }
 
 void beside_apply(struct options *o, const struct mw_beside *b, unsigned command)
@@ -127,21 +149,27 @@ void beside_apply(struct options *o, const struct mw_beside *b, unsigned command
     if (b->system != NULL && answers && !is_users[OPT_SYSTEM]) {
         o->chat.system = b->system;
         o->given[OPT_SYSTEM] = true;
-        ADD(said.applied, "system message");
+        snprintf(add_applied(OPT_SYSTEM), ITEM_BYTES, "system message");
     }
     if (answers && (b->parts & MW_PART_TEMPLATE) != 0)
         ADD(said.not_applied, "template (it is not Jinja; the model's own format is used)");
-    write_notice();
 }
 
-const char *beside_notice(void)
+void beside_replaced(enum option_id id)
 {
-    return said.notice;
+    size_t n = 0;
+
+    for (size_t i = 0; i < said.n_applied; i++)
+        if (said.applied[i].id != id)
+            said.applied[n++] = said.applied[i];
+    said.n_applied = n;
 }
 
 void beside_report(const struct options *o)
 {
-    if (!o->quiet && !said.is_reported && said.notice[0] != '\0')
-        report_notice(said.notice, strlen(said.notice));
+    const char *notice = beside_notice();
+
+    if (!o->quiet && !said.is_reported && notice[0] != '\0')
+        report_notice(notice, strlen(notice));
     said.is_reported = true;
 }

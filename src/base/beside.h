@@ -11,8 +11,11 @@
 #include "ui/options/options.h"
 
 /* Store the values for a command (enum command_bit) in o, which refers to b from now on, and
- * write the notice. */
+ * begin the notice. */
 void beside_apply(struct options *o, const struct mw_beside *b, unsigned command);
+
+/* The option has another value after all, such as that of a chat that is resumed. */
+void beside_replaced(enum option_id id);
 
 /* Returns what was applied and what was not, in sentences, or "". */
 const char *beside_notice(void);

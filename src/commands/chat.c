@@ -96,9 +96,14 @@ static void use_chat_settings(struct options *o, const struct store_facts *chat,
     char text[KEPT_BYTES], line[KEPT_BYTES + 60];
     bool taken[N_OPTION];
 
+    if (!o->on_line[OPT_SYSTEM]) /* the chat has its own, or none */
+        beside_replaced(OPT_SYSTEM);
     if (!models_is_of_chat(o->model, &chat->model) ||
         !kept_apply(o, chat->settings, o->on_line, taken))
         return;
+    for (int id = 0; id < N_OPTION; id++)
+        if (taken[id])
+            beside_replaced((enum option_id)id);
     kept_say(o, taken, text, sizeof text);
     snprintf(line, sizeof line, "%s, as in this chat before", text);
     first_say(f, line);
@@ -212,10 +217,8 @@ static int choose_model(struct options *o, struct ui_chat_options *c,
         if ((rc = pick_model(o, c)) >= 0)
             return rc;
     }
-    if (o->model != NULL) {
-        first_say(f, beside_notice());
+    if (o->model != NULL)
         return -1;
-    }
     if (models_use_guide(o, &e) != 0)
         return report_usage(&cmd_chat, &e);
     first_say(f, models_guide_notice);
@@ -244,6 +247,7 @@ static int run_screen(struct options *o, struct ui_chat_options *c)
     wish = engine->memory_bytes;
     settings_engine(o, engine, &notice);
     o->memory_wish = engine->memory_bytes != wish ? wish : 0;
+    first_say(&said, beside_notice());
     first_say(&said, kept.text);
     first_say(&said, notice.lowered);
     c->notice = said.text;

@@ -171,6 +171,19 @@ class ChatModel(StoreCase):
                           lines=[("/temp", "temperature is 0.5"), ("ha", "\nab\n*")])
                 os.unlink(self.chats()[0])
 
+    def test_a_chat_keeps_its_settings_beside_those_of_ollama(self):
+        self.ollama("pirate", ("system", b"be kind"), ("params", {"num_ctx": 300, "top_k": 7}),
+                    model=self.make("m.gguf", "abcd"))
+        parts = "apply where you gave none: "
+        seen = self.chat("-m", "pirate", "--ctx", "512", lines=[
+            self.Q8, ("/system be brief", "system message is"), ("ho", "\nabcd\n*")])
+        self.assertIn(parts + "top-k 7, system message.", seen)
+        for args in ("--continue",), ("--continue", "-m", "pirate"):
+            seen = self.chat(*args, lines=[("/system", '"be brief"'), ("/set ctx", "context is 512")])
+            self.assertIn(parts + "top-k 7.", seen)
+        seen = self.chat("--continue", "--system", "be quick", lines=[("/system", '"be quick"')])
+        self.assertIn(parts + "top-k 7.", seen)
+
     def test_a_model_that_is_gone(self):
         path = self.make("a/one.gguf", "abcd", name="One")
         self.chat("-m", path, lines=[self.Q8])
