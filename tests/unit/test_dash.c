@@ -79,6 +79,8 @@ static void push_mmap(struct dash *d)
         snprintf(sample.run.io, sizeof sample.run.io, "mmap");
         snprintf(sample.run.io_reason, sizeof sample.run.io_reason, "as requested");
         sample.mem.lent_bytes = 0;
+        for (uint32_t i = 0; i <= sample.n_layer; i++)
+            sample.layer[i].read_ns = sample.layer[i].stall_ns = 0;
         sample.os.charged.why_not = sample.os.charged_peak.why_not =
             "other processes share the control group";
         sample.os.model_cached.value = (n < 40 ? n : 40) * 128 * MIB;

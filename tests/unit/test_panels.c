@@ -172,6 +172,40 @@ static void figures_and_circles_of_layers_are_explained(void **state)
     }
 }
 
+/* The kernel reads mapped weights: nobody knows when, nor how long a layer waited. */
+static void mapped_layers_show_no_reads_and_waits(void **state)
+{
+    static const struct {
+        int width, height;
+        const char *row, *shown;
+    } sizes[] = {
+        { 200, 20, " head ", "read    -  wait    -  compute   11 ms" },
+        { 120, 40, " head ", "    -     -       11 " },
+        { 120, 40, "reads ", "reads        -  at     - MB/s" },
+        { 120, 40, "wait    -", "read    -  wait    -  compute" },
+        { 64, 62, "wait    -", "read    -  wait    -  compute" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct dash *d = new_dash();
+        char *text;
+
+        made_decode(&sample, 112);
+        strcpy(sample.run.io, "mmap");
+        for (uint32_t l = 0; l <= sample.n_layer; l++)
+            sample.layer[l].read_ns = sample.layer[l].stall_ns = 0;
+        dash_push(d, &sample);
+        if (i > 1)
+            dash_move_cursor(d, 2);
+        text = drawn(d, sizes[i].width, sizes[i].height);
+        if (strstr(line_with(text, sizes[i].row), sizes[i].shown) == NULL)
+            fail_msg("%zu:\n%s", i, text);
+        free(text);
+        dash_free(d);
+    }
+}
+
 static void before_the_first_answer_the_plan_is_shown(void **state)
 {
     struct dash *d = new_dash();
@@ -562,6 +596,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_has_a_bar),
         cmocka_unit_test(figures_and_circles_of_layers_are_explained),
+        cmocka_unit_test(mapped_layers_show_no_reads_and_waits),
         cmocka_unit_test(the_smallest_screen_shows_the_whole_advice),
         cmocka_unit_test(the_legend_has_the_marks_and_colours_of_the_bars),
         cmocka_unit_test(before_the_first_answer_the_plan_is_shown),

@@ -106,6 +106,13 @@ static double read_time(const struct mw_sample_layer *l)
     return l->read_ns > 0 ? (double)l->read_ns : -1;
 }
 
+/* Returns the stall in nanoseconds; negative if it is not measured: the kernel reads mapped
+ * weights. */
+static double wait_time(const struct dash *d, const struct mw_sample_layer *l)
+{
+    return mw_run_is_mapped(&d->now.run) ? -1 : (double)l->stall_ns;
+}
+
 /* Draw the times; width cells represent top milliseconds.  A layer that was evaluated has at
  * least one cell of bar, which the mark of reading does not hide. */
 static void draw_times(const struct canvas *c, int y, int x, int width,
@@ -158,19 +165,21 @@ static int figures_width(enum figures f)
 }
 
 /* Draw the read, stall and compute times at the right end. */
-static void draw_three(const struct canvas *c, int y, const struct mw_sample_layer *l)
+static void draw_three(const struct dash *d, const struct canvas *c, int y,
+                       const struct mw_sample_layer *l)
 {
     canvas_printf(c, y, c->width - FIGURES + 1, style_of(ROLE_TEXT), "%5s %5s %8s",
-                  figure_ms4(read_time(l)).text, figure_ms4((double)l->stall_ns).text,
+                  figure_ms4(read_time(l)).text, figure_ms4(wait_time(d, l)).text,
                   figure_ms4((double)l->compute_ns).text);
 }
 
-static void draw_named(const struct canvas *c, int y, const struct mw_sample_layer *l)
+static void draw_named(const struct dash *d, const struct canvas *c, int y,
+                       const struct mw_sample_layer *l)
 {
     int x = c->width - NAMED + 1;
 
     x = widget_pair(c, y, x, "read", figure_ms4(read_time(l)).text, ROLE_TEXT);
-    x = widget_pair(c, y, x, "wait", figure_ms4((double)l->stall_ns).text, ROLE_TEXT);
+    x = widget_pair(c, y, x, "wait", figure_ms4(wait_time(d, l)).text, ROLE_TEXT);
     x = widget_pair(c, y, x, "compute", figure_ms4((double)l->compute_ns).text, ROLE_TEXT);
     canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
 }
@@ -195,17 +204,17 @@ static void draw_unit(const struct canvas *c, int y, const struct mw_sample_laye
     draw_circles(c, y, c->width);
 }
 
-static void draw_figures(const struct canvas *c, int y, const struct mw_sample_layer *l,
-                         enum figures f)
+static void draw_figures(const struct dash *d, const struct canvas *c, int y,
+                         const struct mw_sample_layer *l, enum figures f)
 {
     if (f == FIGURE_UNIT)
         draw_unit(c, y, l);
     else if (l->passes == 0)
         canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
     else if (f == FIGURE_NAMED)
-        draw_named(c, y, l);
+        draw_named(d, c, y, l);
     else if (f == FIGURE_THREE)
-        draw_three(c, y, l);
+        draw_three(d, c, y, l);
     else if (f == FIGURE_TOTAL)
         canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms4(layer_ms(l) * 1e6).text);
 }
@@ -225,7 +234,7 @@ static void draw_values(const struct dash *d, const struct canvas *c, int y,
     int end = fall->width > 0 ? fall->x - 1 : c->width - figures_width(f);
 
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
-    draw_figures(c, y, l, f);
+    draw_figures(d, c, y, l, f);
     if (l->passes > 0)
         draw_times(c, y, x + 1, end - x - 1, l, top);
 }
@@ -511,17 +520,20 @@ static int draw_pair(const struct canvas *c, int y, int x, const char *label, co
 }
 
 /* Draw the times, with fewer digits if they do not fit otherwise. */
-static void draw_inspected_times(const struct canvas *c, int y, int x,
+static void draw_inspected_times(const struct dash *d, const struct canvas *c, int y, int x,
                                  const struct mw_sample_layer *l)
 {
-    const double ns[] = { fmax(read_time(l), 0), (double)l->stall_ns, (double)l->compute_ns };
+    bool is_mapped = mw_run_is_mapped(&d->now.run);
+    const double ns[] = { is_mapped ? -1 : fmax(read_time(l), 0), wait_time(d, l),
+                          (double)l->compute_ns };
     static const char *const labels[] = { "read", "wait", "compute" };
     static const enum ui_role roles[] = { ROLE_TEXT, ROLE_WARN, ROLE_GOOD };
     bool is_wide = c->width - x >= TIMES_WIDE;
 
     for (size_t i = 0; i < sizeof ns / sizeof ns[0]; i++)
         x = draw_pair(c, y, x, labels[i],
-                      is_wide ? figure_ms6(numbers_whole(ns[i])).text : figure_ms4(ns[i]).text,
+                      is_wide && ns[i] >= 0 ? figure_ms6(numbers_whole(ns[i])).text
+                                            : figure_ms4(ns[i]).text,
                       roles[i]);
     if (x + 1 <= c->width)
         canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
@@ -532,6 +544,8 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     uint32_t i = (uint32_t)d->cursor;
     const struct mw_sample_layer *l = &d->now.layer[i];
     uint64_t streamed = l->bytes > l->pinned_bytes ? l->bytes - l->pinned_bytes : 0;
+    struct mw_os_value reads = { .value = streamed,
+                                 .why_not = mw_run_is_mapped(&d->now.run) ? "mapped" : NULL };
     const struct past *h = &d->layer[i];
     struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
     double read_ns = read_time(l);
@@ -553,7 +567,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
         draw_pair(c, 1, x, "kv", figure_size8(l->kv_bytes).text, ROLE_TEXT);
     if (l->passes == 0)
         return;
-    x = draw_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
+    x = draw_pair(c, 2, 0, "reads", figure_os8(reads).text, ROLE_TEXT);
     if (x + RATE_WIDE <= c->width) {
         x = draw_pair(c, 2, x, "at",
                       figure_rate5(read_ns > 0 ? (double)streamed / read_ns * 1e3 : -1).text,
@@ -564,7 +578,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
         curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
         y = 3, x = 0;
     }
-    draw_inspected_times(c, y, x, l);
+    draw_inspected_times(d, c, y, x, l);
     if (curve.height > 0 && h->n > 0)
         curve_with_scale(&curve, d, h, 1, style_of(ROLE_GRAPH_2));
 }
