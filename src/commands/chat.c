@@ -112,11 +112,12 @@ static void use_chat_settings(struct options *o, const struct store_facts *chat,
 /* Use the settings that were chosen last for the model, unless others were given. */
 static void use_model_settings(struct options *o, const char *file, struct first_notice *f)
 {
+    const struct kept_model m = { o->model_lasting, o->model };
     bool fixed[N_OPTION], taken[N_OPTION];
     char text[KEPT_BYTES], line[KEPT_BYTES + 80];
 
     memcpy(fixed, o->given, sizeof fixed);
-    if (!kept_apply(o, kept_read(file, o->model, text), fixed, taken))
+    if (!kept_apply(o, kept_read(file, &m, text), fixed, taken))
         return;
     kept_say(o, taken, text, sizeof text);
     snprintf(line, sizeof line, "%s, as last time with this model (/forget forgets it)", text);

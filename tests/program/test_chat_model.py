@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import sys
 import unittest
 
@@ -183,6 +184,45 @@ class ChatModel(StoreCase):
             self.assertIn(parts + "top-k 7.", seen)
         seen = self.chat("--continue", "--system", "be quick", lines=[("/system", '"be quick"')])
         self.assertIn(parts + "top-k 7.", seen)
+
+    def test_names_that_share_weights_have_settings_of_their_own(self):
+        path = self.make("m.gguf", "abcd")
+        for name in "tuned", "zlast":
+            self.ollama(name, ("system", name.encode()), model=path)
+        blob, = (b for b in glob.glob(self.path(".ollama/models/blobs/*"))
+                 if os.path.getsize(b) == os.path.getsize(path))
+        settings = ".local/state/memwall/settings"
+        last = ", as last time with this model"
+
+        def ctx(name, *args, lines=()):
+            """Returns the context that a chat takes from the settings, or None."""
+            seen = self.chat("-m", name, *args, lines=lines)
+            kept = re.search(r"context (\d+)" + last, seen)
+            return kept and kept[1]
+
+        small = f"memory {SMALL[1]}, ctx {{}}, threads 1"
+        self.put(settings, f"ctx 400\t{blob}\n")  # as older versions wrote it
+        self.assertEqual("400", ctx("tuned"))
+        self.assertIsNone(ctx("tuned", "--ctx", "512"))
+        self.assertEqual(["512", "400", "400"], [ctx(n) for n in ("tuned", "zlast", blob)])
+        ctx("zlast", "--ctx", "300", lines=[("/forget", "are forgotten")])
+        self.assertEqual(["512", None], [ctx(n) for n in ("tuned", "zlast")])
+        with open(self.path(settings), encoding="utf-8") as f:
+            self.assertIn(small.format(512) + "\ttuned:latest\n", f)
+
+    def test_the_list_marks_the_name_that_is_open(self):
+        path = self.make("m.gguf", "abcd")
+        for name in "first", "tuned", "zlast":
+            self.ollama(name, ("system", name.encode()), model=path)
+        t = Terminal("-m", "tuned", *SMALL, home=self.home, rows=40, cols=100)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists"), t.screen())
+        for open_name, after in ("tuned", "zlast\r"), ("zlast", "\x1b"):
+            t.send("/model\r")
+            self.assertTrue(t.sees("filter:", "first:latest"), t.screen())
+            self.assertEqual([f"{open_name}:latest"], re.findall(r"\* (\S+:latest)", t.screen()))
+            t.send(after)
+            self.assertTrue(after == "\x1b" or t.sees("loading Name"), t.screen())
 
     def test_a_model_that_is_gone(self):
         path = self.make("a/one.gguf", "abcd", name="One")

@@ -16,7 +16,8 @@ int app_pick_model(struct app *a, struct err *e)
     /* The budget is the open model's: a header may take what its plan leaves. */
     models.describe.header_bytes =
         plan->budget_bytes > plan->sum_bytes ? plan->budget_bytes - plan->sum_bytes : 1;
-    pick = pick_new(&models, &talk_options(a->talk)->engine, talk_model_path(a->talk), e);
+    pick = pick_new(&models, &talk_options(a->talk)->engine, talk_model_path(a->talk),
+                    talk_model_lasting(a->talk), e);
     if (pick == NULL)
         return -1;
     app_enter(a, MODE_MODELS);

@@ -45,7 +45,7 @@ static void on_key(void *ctx, const struct key *key)
 
 static int choose(struct picker *r, const struct ui_pick_options *o, struct err *e)
 {
-    r->pick = pick_new(&o->models, &o->options->chat.engine, NULL, e);
+    r->pick = pick_new(&o->models, &o->options->chat.engine, NULL, NULL, e);
     if (r->pick == NULL)
         return -1;
     pick_set_wish(r->pick, o->options, o->kept_file);

@@ -116,19 +116,19 @@ bool kept_apply(struct options *o, const char *text, const bool fixed[N_OPTION],
 
 /* ---- the file of models ---- */
 
-/* Take the next line "TEXT\tPATH" at *at, and cut it in two.  Returns false at the end. */
-static bool next_line(char **at, char **text, char **path)
+/* Take the next line "TEXT\tNAME" at *at, and cut it in two.  Returns false at the end. */
+static bool next_line(char **at, char **text, char **name)
 {
     for (char *line; (line = strsep(at, "\n")) != NULL;) {
         char *tab = strchr(line, '\t');
 
         /* After the last newline there is a line that was cut. */
         if (*at == NULL || tab == NULL || tab - line >= KEPT_BYTES || tab == line ||
-            tab[1] != '/')
+            tab[1] == '\0')
             continue;
         *tab = '\0';
         *text = line;
-        *path = tab + 1;
+        *name = tab + 1;
         return true;
     }
     return false;
@@ -141,61 +141,85 @@ static char *read_file(const char *file)
     return small_file_read_own(file, KEPT_MODELS * LINE_BYTES, NULL, &ignored);
 }
 
-char *kept_read(const char *file, const char *model, char buf[KEPT_BYTES])
+/* The names that a line of the model may have; NULL: none. */
+struct names {
+    const char *name;
+    char *path; /* to be freed */
+};
+
+static struct names names_of(const struct kept_model *m)
 {
-    char *all = read_file(file), *at = all, *text, *path, *real = realpath(model, NULL);
+    return (struct names){ m->name != NULL && m->name[0] != '/' ? m->name : NULL,
+                           realpath(m->path, NULL) };
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+char *kept_read(const char *file, const struct kept_model *m, char buf[KEPT_BYTES])
+{
+    char *all = read_file(file), *at = all, *text, *name;
+    struct names own = names_of(m);
+    bool has_name = false;
 
     buf[0] = '\0';
-    while (real != NULL && next_line(&at, &text, &path))
-        if (strcmp(path, real) == 0) {
+    while (!has_name && next_line(&at, &text, &name)) {
+        has_name = is_same(name, own.name);
+        if (has_name || (buf[0] == '\0' && is_same(name, own.path)))
             snprintf(buf, KEPT_BYTES, "%s", text);
-            break;
-        }
-    free(real);
+    }
+    free(own.path);
     free(all);
     return buf;
 }
 
-static void put_lines(FILE *f, char *old, const char *model, const char *new)
+/* Write the new line and the old ones.  The line with the path, which other names may share, goes
+ * only if the model has no name, or is forgotten. */
+static void put_lines(FILE *f, char *old, const struct names *own, const char *new)
 {
-    char *text, *path;
+    const char *path = own->name == NULL || new[0] == '\0' ? own->path : NULL;
+    char *text, *name;
     int n = 0;
 
     if (new[0] != '\0') {
-        fprintf(f, "%s\t%s\n", new, model);
+        fprintf(f, "%s\t%s\n", new, own->name != NULL ? own->name : own->path);
         n++;
     }
-    while (n < KEPT_MODELS && next_line(&old, &text, &path))
-        if (strcmp(path, model) != 0) {
-            fprintf(f, "%s\t%s\n", text, path);
+    while (n < KEPT_MODELS && next_line(&old, &text, &name))
+        if (!is_same(name, own->name) && !is_same(name, path)) {
+            fprintf(f, "%s\t%s\n", text, name);
             n++;
         }
 }
 
-int kept_write(const char *file, const char *model, const char *text, struct err *e)
+int kept_write(const char *file, const struct kept_model *m, const char *text, struct err *e)
 {
-    char *real = realpath(model, NULL), *old, now[KEPT_BYTES];
+    struct names own = names_of(m);
+    const char *name = own.name != NULL ? own.name : own.path;
+    char *old, now[KEPT_BYTES];
     struct new_file to;
     int rc = 0;
 
-    if (real == NULL || strpbrk(real, "\n\t") != NULL ||
-        strcmp(kept_read(file, model, now), text) == 0) {
-        free(real); /* such a path has no line, or the line is there */
+    if (name == NULL || strpbrk(name, "\n\t") != NULL ||
+        strcmp(kept_read(file, m, now), text) == 0) {
+        free(own.path); /* such a name has no line, or the line is there */
         return 0;
     }
     folder_make_parent(file);
     old = read_file(file);
     rc = new_file_begin(&to, file, true, e);
     if (rc == 0) {
-        put_lines(to.f, old, real, text);
+        put_lines(to.f, old, &own, text);
         rc = new_file_end(&to, e);
     }
     free(old);
-    free(real);
+    free(own.path);
     return rc;
 }
 
-int kept_change(const char *file, const char *model, const struct options *o,
+int kept_change(const char *file, const struct kept_model *m, const struct options *o,
                 const bool use[N_OPTION], struct err *e)
 {
     const bool none[N_OPTION] = { false };
@@ -203,9 +227,9 @@ int kept_change(const char *file, const char *model, const struct options *o,
     char text[KEPT_BYTES];
     struct options all = *o;
 
-    kept_apply(&all, kept_read(file, model, text), none, old);
+    kept_apply(&all, kept_read(file, m, text), none, old);
     kept_apply(&all, kept_print(o, use, text), none, new);
     for (int id = 0; id < N_OPTION; id++)
         both[id] = old[id] || new[id];
-    return kept_write(file, model, kept_print(&all, both, text), e);
+    return kept_write(file, m, kept_print(&all, both, text), e);
 }

@@ -29,7 +29,9 @@ struct pick {
     struct mw_models *models;
     struct mw_describer *describer;
     struct pick_wish *wish; /* NULL: the settings are fixed */
-    const char *current; /* path of the open model in the list; NULL: none */
+    /* The path of the open model in the list; NULL: none.  It is compared by its address, since
+     * names of Ollama may have the same path. */
+    const char *current;
     bool is_in_chat;     /* leaving it does not end the program */
     enum mw_models_order order;
     char filter[64];
@@ -64,7 +66,8 @@ const char *pick_target(const struct pick *p)
     return f->manifest != NULL ? f->name : f->path;
 }
 
-/* List the models that the filter matches, with the cursor on the same one if it is there. */
+/* List the models that the filter matches, with the cursor on the one that has this path, by its
+ * address, if it is there. */
 static void list(struct pick *p, const char *path)
 {
     size_t n = mw_models_count(p->models);
@@ -75,7 +78,7 @@ static void list(struct pick *p, const char *path)
 
         if (!mw_found_has(f, p->filter))
             continue;
-        if (path != NULL && strcmp(f->path, path) == 0)
+        if (f->path == path)
             p->cursor = p->n_shown;
         p->shown[p->n_shown++] = i;
     }
@@ -88,8 +91,21 @@ static void list_again(struct pick *p)
     list(p, f != NULL ? f->path : NULL);
 }
 
+/* Returns the path in the list of the model that is open at path; NULL: it is not listed. */
+static const char *find_current(const struct mw_models *m, const char *path, const char *name)
+{
+    const struct mw_found *any = mw_models_of(m, path), *f;
+
+    for (size_t i = 0; any != NULL && i < mw_models_count(m); i++) {
+        f = mw_models_at(m, i);
+        if (strcmp(f->path, any->path) == 0 && strcmp(f->name, name) == 0)
+            return f->path;
+    }
+    return any != NULL ? any->path : NULL;
+}
+
 struct pick *pick_new(const struct ui_models *models, const struct mw_options *o,
-                      const char *current, struct err *e)
+                      const char *current, const char *name, struct err *e)
 {
     struct pick *p;
 
@@ -114,8 +130,8 @@ struct pick *pick_new(const struct ui_models *models, const struct mw_options *o
         return NULL;
     }
     p->is_in_chat = current != NULL;
-    if (current != NULL && mw_models_of(p->models, current) != NULL)
-        p->current = mw_models_of(p->models, current)->path;
+    if (current != NULL)
+        p->current = find_current(p->models, current, name);
     p->has_work = true;
     p->order = MW_BY_USE;
     mw_models_sort(p->models, p->order);
@@ -161,7 +177,7 @@ static void describe(struct pick *p, size_t i)
     struct options o;
 
     if (p->wish != NULL) {
-        wish_of(p->wish, mw_models_at(p->models, i)->path, &o);
+        wish_of(p->wish, mw_models_at(p->models, i), &o);
         mw_describer_set(p->describer, &o.chat.engine);
     }
     mw_describe(p->describer, p->models, i);
@@ -230,7 +246,7 @@ static void change(struct pick *p, int step)
 {
     const struct mw_found *f = pick_chosen(p);
 
-    if (f == NULL || !wish_step(p->wish, f->path, step))
+    if (f == NULL || !wish_step(p->wish, f, step))
         return;
     mw_models_undescribe(p->models);
     p->next = 0;
@@ -438,7 +454,7 @@ static void draw_row(const struct pick *p, const struct canvas *c, int y, size_t
     int x = MARK_WIDTH;
 
     canvas_blank(c, y, 0, c->width, style);
-    if (p->current != NULL && strcmp(p->current, f->path) == 0)
+    if (p->current == f->path)
         canvas_text(c, y, 0, style, "*");
     else if (is_cursor)
         canvas_text(c, y, 0, style, ">");
@@ -499,7 +515,7 @@ static void draw_filter(const struct pick *p, const struct canvas *c, int *y, in
     else
         at = *x;
     if (p->wish != NULL && pick_chosen(p) != NULL)
-        wish_draw(p->wish, pick_chosen(p)->path, c, FILTER_ROW, at + 2);
+        wish_draw(p->wish, pick_chosen(p), c, FILTER_ROW, at + 2);
 }
 
 static void draw_keys(const struct pick *p, const struct canvas *c)

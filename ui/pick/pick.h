@@ -30,10 +30,11 @@ struct pick;
 
 /*
  * Find the models and make a picker of them, which predicts their plans with the options *o.
- * current is the path of the model that is open, or NULL.  Returns NULL with *e.
+ * current is the path of the model that is open, and name the one that it was opened by
+ * (mw_models_lasting()); both are NULL if none is.  Returns NULL with *e.
  */
 struct pick *pick_new(const struct ui_models *models, const struct mw_options *o,
-                      const char *current, struct err *e);
+                      const char *current, const char *name, struct err *e);
 /* Let budget, context and types of keys and values be chosen, beginning with these. */
 void pick_set_wish(struct pick *p, const struct options *o, const char *kept_file);
 /* Set those that were chosen in *o; they count as given on the command line. */

@@ -26,15 +26,22 @@ void wish_begin(struct pick_wish *w, const struct options *o, const char *kept_f
                              .most_bytes = machine.budget_bytes };
 }
 
-void wish_of(const struct pick_wish *w, const char *path, struct options *out)
+/* The name that a chat keeps settings under, or NULL. */
+static const char *lasting_name(const struct mw_found *f)
 {
+    return f->manifest != NULL || f->store == MW_STORE_HUB ? f->name : NULL;
+}
+
+void wish_of(const struct pick_wish *w, const struct mw_found *f, struct options *out)
+{
+    const struct kept_model m = { lasting_name(f), f->path };
     bool fixed[N_OPTION], taken[N_OPTION];
     char text[KEPT_BYTES], why[320];
 
     *out = w->o;
     memcpy(fixed, w->o.given, sizeof fixed);
     if (w->kept_file != NULL)
-        kept_apply(out, kept_read(w->kept_file, path, text), fixed, taken);
+        kept_apply(out, kept_read(w->kept_file, &m, text), fixed, taken);
     if (out->chat.engine.memory_bytes > 0)
         mw_budget_lower(&out->chat.engine.memory_bytes, why, sizeof why);
 }
@@ -99,14 +106,14 @@ static void step_kv(const struct mw_options *o, int step, char *buf, size_t n)
     snprintf(buf, n, "%s", mw_kv_name(types[i < 0 ? 0 : i < n_type ? i : n_type - 1]));
 }
 
-bool wish_step(struct pick_wish *w, const char *path, int step)
+bool wish_step(struct pick_wish *w, const struct mw_found *f, int step)
 {
     enum option_id id = fields[w->field].id;
     struct err ignored = ERR_INIT;
     char text[32], old[32], new[32];
     struct options now;
 
-    wish_of(w, path, &now);
+    wish_of(w, f, &now);
     if (id == OPT_MEMORY)
         step_budget(w, now.chat.engine.memory_bytes, step, text, sizeof text);
     else if (id == OPT_CTX)
@@ -135,13 +142,14 @@ static void field_text(const struct options *o, int field, char *buf, size_t n)
     snprintf(buf, n, "%s %s", fields[field].word, value);
 }
 
-void wish_draw(const struct pick_wish *w, const char *path, const struct canvas *c, int y, int x)
+void wish_draw(const struct pick_wish *w, const struct mw_found *f, const struct canvas *c, int y,
+               int x)
 {
     int at = c->width - 1;
     struct options o;
     char text[64];
 
-    wish_of(w, path, &o);
+    wish_of(w, f, &o);
     for (int i = N_FIELD; i-- > 0;) {
         bool is_focus = i == w->field;
         int width;

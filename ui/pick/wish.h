@@ -7,6 +7,7 @@
 #ifndef MEMWALL_UI_PICK_WISH_H
 #define MEMWALL_UI_PICK_WISH_H
 
+#include "engine/memwall.h"
 #include "ui/options/options.h"
 #include "ui/term/canvas.h"
 
@@ -19,14 +20,15 @@ struct pick_wish {
 };
 
 void wish_begin(struct pick_wish *w, const struct options *o, const char *kept_file);
-/* Write the settings that the model at path would have. */
-void wish_of(const struct pick_wish *w, const char *path, struct options *out);
+/* Write the settings that the model would have. */
+void wish_of(const struct pick_wish *w, const struct mw_found *f, struct options *out);
 /* Go to the next field. */
 void wish_next(struct pick_wish *w);
-/* Change it by one step, from the value of the model at path.  false: there is no other value. */
-bool wish_step(struct pick_wish *w, const char *path, int step);
+/* Change it by one step, from the value of the model.  false: there is no other value. */
+bool wish_step(struct pick_wish *w, const struct mw_found *f, int step);
 /* Draw the fields at the right end of row y, from column x on; those that do not fit are left
  * out. */
-void wish_draw(const struct pick_wish *w, const char *path, const struct canvas *c, int y, int x);
+void wish_draw(const struct pick_wish *w, const struct mw_found *f, const struct canvas *c, int y,
+               int x);
 
 #endif

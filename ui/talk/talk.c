@@ -190,6 +190,11 @@ const char *talk_model_path(const struct talk *t)
     return t->model_path;
 }
 
+const char *talk_model_lasting(const struct talk *t)
+{
+    return t->model_lasting;
+}
+
 const char *talk_opening_path(const struct talk *t)
 {
     return t->state == TALK_SWITCHING ? t->switching.path : NULL;

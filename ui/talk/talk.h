@@ -98,6 +98,7 @@ const char *talk_server_model(const struct talk *t, size_t i);
 uint32_t talk_engine(const struct talk *t);
 const struct mw_model_info *talk_info(const struct talk *t);
 const char *talk_model_path(const struct talk *t);
+const char *talk_model_lasting(const struct talk *t); /* its name that lasts, or its path */
 /* Returns the path of the model that is being opened in place of this one, or NULL. */
 const char *talk_opening_path(const struct talk *t);
 const struct plan *talk_plan(const struct talk *t);

@@ -25,6 +25,11 @@ static void values(const struct talk *t, struct options *out)
         out->chat.engine.memory_bytes = o->memory_wish;
 }
 
+static struct kept_model model_of(const struct talk *t)
+{
+    return (struct kept_model){ t->model_lasting, t->model_path };
+}
+
 void kept_save(struct talk *t)
 {
     char text[KEPT_BYTES];
@@ -37,12 +42,12 @@ void kept_save(struct talk *t)
 /* Keep the values of the options in use[] for the model. */
 static void keep_for_model(struct talk *t, const bool use[N_OPTION])
 {
+    const struct kept_model m = model_of(t);
     struct err e = ERR_INIT;
     struct options o;
 
     values(t, &o);
-    if (t->o->kept_file != NULL &&
-        kept_change(t->o->kept_file, t->model_path, &o, use, &e) != 0)
+    if (t->o->kept_file != NULL && kept_change(t->o->kept_file, &m, &o, use, &e) != 0)
         talk_report(t, &e);
 }
 
@@ -144,6 +149,7 @@ void kept_of_chat(struct talk *t, const char *system)
  * answers.  Those that its last chat had are named. */
 void kept_say_switched(struct talk *t)
 {
+    const struct kept_model m = model_of(t);
     char with[KEPT_BYTES], text[KEPT_BYTES], before[KEPT_BYTES] = "";
     bool none[N_OPTION] = { false }, taken[N_OPTION];
     struct options o, last;
@@ -158,7 +164,7 @@ void kept_say_switched(struct talk *t)
                 with[0] != '\0' ? " with the settings of this chat, " : "", with);
     last = o;
     if (t->o->kept_file == NULL ||
-        !kept_apply(&last, kept_read(t->o->kept_file, t->model_path, text), none, taken))
+        !kept_apply(&last, kept_read(t->o->kept_file, &m, text), none, taken))
         return;
     kept_say(&last, taken, before, sizeof before);
     if (strcmp(with, before) != 0)
@@ -167,10 +173,12 @@ void kept_say_switched(struct talk *t)
 
 int talk_forget_settings(struct talk *t, struct err *e)
 {
+    const struct kept_model m = model_of(t);
+
     for (int id = 0; id < N_OPTION; id++)
         if (kept_of((enum option_id)id) != N_OPTION)
             t->given[id] = false;
     if (t->ledger.n > 0)
         kept_save(t);
-    return t->o->kept_file == NULL ? 0 : kept_write(t->o->kept_file, t->model_path, "", e);
+    return t->o->kept_file == NULL ? 0 : kept_write(t->o->kept_file, &m, "", e);
 }
