@@ -179,6 +179,7 @@ check_PROGRAMS += \
 tests_unit_test_loading_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=madvise,--wrap=pinned_set,--wrap=pinned_place
 tests_unit_test_session_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=stream_set_memory
+tests_unit_test_breathing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=stream_set_memory
 tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
