@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Vocabularies as older and other converters wrote them: a missing part has its default, or one
 line says that it is missing."""
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -12,6 +14,7 @@ from chain_model import chain, spell  # noqa: E402
 from chain_snapshot import chain_snapshot  # noqa: E402
 from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, HomeCase, environment  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 WALK = spell("\n", "abc", "<|im_end|>")
 NO_MERGES = "there are no merges, so words would be cut into characters; convert the model again"
@@ -179,6 +182,48 @@ class BeginOfChats(Case):
         self.assertEqual(self.chat_ids(g, [{"role": "user", "content": "a"}]), ids)
         self.assertEqual((1, True), self.counts(g, ids))
         self.assertEqual((1, True), self.counts(g, self.prompt(g, "--raw", "-p", "a")))
+
+
+    def chat(self, g, *args, texts="a"):
+        """Chat in plain mode, with an answer of four tokens to each text."""
+        t = Terminal("chat", "-m", g.path, "--plain", "--temp", "0", "-b", "256M", "-t", "1", *args,
+                     home=self.folder, cols=200)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists commands and keys"), t.screen())
+        for text in texts:
+            at = len(t.raw)
+            t.send(text + "\r")
+            while not (b"\n* 4 tokens" in t.raw[at:] and t.raw.endswith(b"\n> ")):
+                self.assertTrue(t.process.poll() is None and t.pump(0.01), t.screen())
+        t.send("/quit\r")
+        while t.pump(1):
+            pass
+        self.assertEqual(0, t.process.wait(TIMEOUT_S))
+        return t.raw
+
+    def sizes(self):
+        """The tokens of the prompts of the only saved chat, with those that were reused."""
+        path, = glob.glob(self.path(".local/share/memwall/chats/*.jsonl"))
+        with open(path, encoding="utf-8") as f:
+            receipts = [x["receipt"] for x in map(json.loads, f) if "receipt" in x]
+        return [r["n_prompt"] + r["n_reused"] for r in receipts]
+
+    def test_chats_that_are_saved_or_lose_turns(self):
+        g = self.gguf((BOOL, True), self.TURNS)
+        turn = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "abc"}]
+        ids = [self.chat_ids(g, turn * n + turn[:1]) for n in range(4)]
+        self.assertEqual([(1, True)] * 4, [self.counts(g, x) for x in ids])
+        want = [len(x) for x in ids]
+        self.chat(g, texts="aa")
+        self.assertIn(b"tokens of this chat were read from disk", self.chat(g, "--continue"))
+        shutil.rmtree(self.path(".cache/memwall/kv"))
+        self.chat(g, "--continue")
+        self.assertEqual(want, self.sizes())
+        shown = self.chat(g, "--continue", "--ctx", str(want[3] + 10), "--ctx-shift", texts="aaaaa")
+        self.assertIn(b"the model no longer sees the oldest", shown)
+        shifted = self.sizes()[4:]
+        self.assertLess(shifted[0], want[3])  # it has fewer turns
+        self.assertLessEqual(set(shifted), set(want))
 
 
 class Scores(Case):
