@@ -92,6 +92,8 @@ bool chat_template_set_time(struct chat_template *x, int64_t time_s);
 /* How the template treats a system message. */
 enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
 enum system_kind chat_template_system(const struct chat_template *x);
+/* Whether it refuses messages that do not begin with a system message. */
+bool chat_template_needs_system(const struct chat_template *x);
 /* Whether it prints a message only if its content is a list of parts. */
 bool chat_template_has_parts(const struct chat_template *x);
 void chat_render_template(struct chat_writer *w, const struct chat_format *f,

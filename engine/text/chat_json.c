@@ -194,6 +194,28 @@ static bool is_chat(const struct json_node *messages)
     return true;
 }
 
+/* Render messages with members that only an evaluated template can print. */
+static void render_list(struct chat_writer *w, const struct chat_format *f,
+                        const struct json_node *messages, const struct chat_options *o)
+{
+    const struct json_node content = { .kind = JSON_IS_STRING, .key = "content", .text = "" };
+    const struct json_node role = { .kind = JSON_IS_STRING, .key = "role", .text = "system",
+                                    .len = 6, .next = &content };
+    const struct json_node system = { .kind = JSON_IS_OBJECT, .n = 2, .first = &role,
+                                      .next = messages->first };
+    struct json_node all = *messages;
+    struct list l = { &all, chat_template_has_parts(f->template) };
+    const char *first =
+        messages->n > 0 ? json_as_string(json_get(messages->first, "role")) : NULL;
+
+    if (chat_template_needs_system(f->template) && !o->is_strict &&
+        (first == NULL || strcmp(first, role.text) != 0)) {
+        all.first = &system;
+        all.n++;
+    }
+    chat_template_render_list(w, f, json_list, &l, all.n, chat_json_bytes(&all), o);
+}
+
 int chat_format_render_json(const struct chat_format *f, const struct tokenizer *t,
                             const struct json_node *messages,
                             const struct chat_options *options, struct chat_prompt *out,
@@ -211,10 +233,7 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
         return err_at(e, NULL, ERR_NO_OFFSET, "tools");
     }
     if (strcmp(f->name, CHAT_TEMPLATE_NAME) == 0 && !is_chat(messages)) {
-        const struct list l = { messages, chat_template_has_parts(f->template) };
-
-        chat_template_render_list(&w, f, json_list, &l, messages->n, chat_json_bytes(messages),
-                                  options);
+        render_list(&w, f, messages, options);
     } else if (make_plain(&p, messages, &rich) == 0) {
         f->render(&w, f, p.m, p.n, options);
     } else if (rich.code == ERR_UNSUPPORTED) {

@@ -718,6 +718,11 @@ void chat_template_close(struct chat_format *f)
     f->template = NULL;
 }
 
+bool chat_template_needs_system(const struct chat_template *x)
+{
+    return x->needs_system;
+}
+
 bool chat_template_has_parts(const struct chat_template *x)
 {
     return x->has_parts;

@@ -240,6 +240,25 @@ class Prompts(ToolCase):
                 {"role": "user", "content": "and?"}]})[1]
             self.assertEqual(n, r["prompt_eval_count"])
 
+    def test_a_template_that_needs_a_system_message(self):
+        model = self.path("needs.gguf")
+        with_template(self.model("Hey"), model,
+                      "{% if messages[0].role != 'system' %}{{ raise_exception('no system') }}"
+                      "{% endif %}" + TEMPLATE)
+        empty = {"role": "system", "content": ""}
+        hi = user()["messages"]
+        result = [*hi, {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":"x"}'}}]},
+                  {"role": "tool", "tool_call_id": "c1", "content": "r"}, *hi]
+        with Server("-m", model) as s:
+            for messages in hi, result:
+                n = []
+                for first in [empty], []:
+                    status, r = s.post(CHAT, {"tools": [TOOL], "messages": first + messages})
+                    self.assertEqual(200, status, r)
+                    n.append(r["usage"]["prompt_tokens"])
+                self.assertEqual(n[0], n[1])
+
     def test_ollamas_name_of_a_tool_has_two_fields(self):
         def messages(**name):
             return {"stream": False, "tools": [TOOL], "messages": [
