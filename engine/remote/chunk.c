@@ -57,6 +57,7 @@ static void read_choice(struct chunk *c, const struct json_node *choice)
 {
     const struct json_node *delta = json_get(choice, "delta");
     const struct json_node *thinking;
+    bool closes;
 
     if (delta == NULL)
         delta = json_get(choice, "message"); /* of a reply that is not a stream */
@@ -65,6 +66,8 @@ static void read_choice(struct chunk *c, const struct json_node *choice)
         thinking = json_get(delta, "reasoning");
     add_content(c, thinking, true);
     add_content(c, json_get(delta, "content"), false);
+    if (c->n_text > 0 && json_as_bool(json_get(delta, "closes_thinking"), &closes))
+        c->text[c->n_text - 1].closes = closes;
     add_text(c, json_get(delta, "refusal"), false);
     c->finish = json_as_string(json_get(choice, "finish_reason"));
 }

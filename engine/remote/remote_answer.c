@@ -94,7 +94,7 @@ static int end_half(struct answer *a)
     return has_half ? add_text(a, "\xef\xbf\xbd", 3, a->is_half_thinking) : 0;
 }
 
-static int take_text(struct answer *a, const char *text, size_t len, bool is_thinking)
+static int take_text(struct answer *a, const char *text, size_t len, bool is_thinking, bool closes)
 {
     struct mw_remote *r = a->r;
     uint64_t now = clock_ns();
@@ -108,8 +108,10 @@ static int take_text(struct answer *a, const char *text, size_t len, bool is_thi
     if (r->now.first_ns == 0)
         r->now.first_ns = now;
     pthread_mutex_unlock(&r->lock);
-    if (a->is_half_thinking != is_thinking && end_half(a) != 0)
+    if ((a->is_half_thinking != is_thinking || closes) && end_half(a) != 0)
         return -1;
+    if (closes)
+        return thinking_close(&a->thinking, text, len, &a->err);
     a->is_half_thinking = is_thinking;
     joined = malloc(len + HALVES_MORE);
     if (joined == NULL)
@@ -157,7 +159,7 @@ static int take_chunk(struct answer *a, const char *json, size_t n)
         rc = err_set(&a->err, ERR_IO, "%s reports an error: %s", a->r->server.shown, text);
     }
     for (size_t i = 0; rc == 0 && i < c.n_text; i++)
-        rc = take_text(a, c.text[i].text, c.text[i].len, c.text[i].is_thinking);
+        rc = take_text(a, c.text[i].text, c.text[i].len, c.text[i].is_thinking, c.text[i].closes);
     if (rc == 0) {
         take_counts(a, &c);
         if (c.finish != NULL)

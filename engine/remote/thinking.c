@@ -183,6 +183,20 @@ int thinking_push(struct thinking *t, const char *text, size_t len, struct err *
     return rc;
 }
 
+int thinking_close(struct thinking *t, const char *mark, size_t len, struct err *e)
+{
+    bool is_thinking = t->state == THINKING_INSIDE;
+    size_t n = t->n_held;
+
+    if (t->state == THINKING_OVER || t->state == THINKING_BLANKS)
+        return thinking_push(t, mark, len, e);
+    t->n_held = 0;
+    t->state = THINKING_BLANKS;
+    if (n > 0 && t->calls->text(t->ctx, t->held, n, is_thinking, e) != 0)
+        return -1;
+    return is_thinking ? 0 : t->calls->thought(t->ctx, e);
+}
+
 int thinking_end(struct thinking *t, struct err *e)
 {
     bool is_thinking = t->state == THINKING_INSIDE, is_mark;

@@ -3,7 +3,8 @@
  *
  * Most servers send thinking in a field of its own.  One that does not know the marks of its
  * model leaves thinking in the text, between marks or, if the prompt has opened it, before the
- * closing mark.  A mark in the middle of a text is text: an answer may be about marks.
+ * closing mark.  A mark in the middle of a text is text: an answer may be about marks.  memwall's
+ * own server knows better, and says which mark closes thinking.
  */
 #ifndef MEMWALL_ENGINE_REMOTE_THINKING_H
 #define MEMWALL_ENGINE_REMOTE_THINKING_H
@@ -43,6 +44,9 @@ void thinking_begin(struct thinking *t, const struct thinking_calls *calls, void
                     bool is_over);
 /* Take the next piece, whose characters are complete.  Returns 0, or -1 with *e. */
 int thinking_push(struct thinking *t, const char *text, size_t len, struct err *e);
+/* Take a mark of which the server says that it closes thinking, which all text until it was, also
+ * in the middle of a line.  In an answer that has no more marks it is text. */
+int thinking_close(struct thinking *t, const char *mark, size_t len, struct err *e);
 /* Nothing follows, or the server sends thinking in its own field: the held bytes are text. */
 int thinking_end(struct thinking *t, struct err *e);
 

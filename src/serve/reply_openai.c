@@ -238,6 +238,18 @@ static void logprobs_choice(struct reply *r, const struct piece *p, struct json 
     end_choice(r, NULL, out);
 }
 
+/* Other clients show the mark, and memwall's takes the text before it for thinking. */
+static void mark_choice(const struct reply *r, const struct piece *p, struct json *out)
+{
+    begin_choice(r, out);
+    json_object(out, "delta");
+    json_string_n(out, "content", p->text, p->len);
+    json_bool(out, "closes_thinking", true);
+    json_end(out);
+    json_null(out, "logprobs");
+    end_choice(r, NULL, out);
+}
+
 static void begin(struct reply *r, struct json *out)
 {
     if (is_chat(r))
@@ -259,6 +271,10 @@ static void piece(struct reply *r, const struct piece *p, struct json *out)
     }
     if (p->kind == PIECE_LOGPROBS) {
         logprobs_choice(r, p, out);
+        return;
+    }
+    if (p->kind == PIECE_MARK) {
+        mark_choice(r, p, out);
         return;
     }
     if (p->kind == PIECE_IDS || p->kind == PIECE_PROMPT_IDS) {

@@ -263,7 +263,7 @@ static void take_text(struct server *s, const struct mw_event *ev)
 }
 
 /* The text until here was thinking.  A stream may have sent it already, so there it stays text,
- * with the mark, no matter how much of it was sent. */
+ * with the mark, no matter how much of it was sent.  The reply says of the mark what it is. */
 static void take_thought(struct server *s, const struct mw_event *ev)
 {
     struct job *j = answered(s);
@@ -272,7 +272,9 @@ static void take_thought(struct server *s, const struct mw_event *ev)
     if (j == NULL)
         return;
     if (j->request.stream) {
-        rc = push_text(s, j, ev);
+        rc = s->calls == NULL && j->request.form == FORM_CHAT
+                 ? job_add(j, PIECE_MARK, ev->text, ev->len, &j->err)
+                 : push_text(s, j, ev);
     } else {
         rc = s->calls != NULL ? tool_calls_restart(s->calls, &j->err) : 0;
         job_was_thinking(j);

@@ -16,7 +16,7 @@ from openai_server import (Fake, chunk, endless, event, head, in_pieces, reply, 
                            usage)
 from program import (MEMWALL, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
                      read_terminal)
-from server import Server  # noqa: E402
+from server import Server, user  # noqa: E402
 
 CHAT = "/v1/chat/completions"
 
@@ -168,6 +168,17 @@ class Answers(Case):
         with Fake() as f:
             f.chat(head() + event(chunk(content="So <thi")) + event(chunk(content="\n</th")))
             self.fails(f.url, "before the answer was over", out="So <thi\n</th\n")
+
+    def test_a_server_can_say_what_closes_thinking(self):
+        mark = event(chunk(content="</think>", closes_thinking=True))
+        for before, thinking, text in (
+                (("Hm",), "Hm", "So."), (("Hm\n", "</th"), "Hm\n</th", "So."), ((), "", "So."),
+                (("<think>Hm",), "Hm", "So."), (("<think>Hm</think>A",), "Hm", "A</think>\nSo.")):
+            with self.subTest(before=before), Fake() as f:
+                f.chat(head() + b"".join(event(chunk(content=x)) for x in before) + mark +
+                       stream("\nSo."))
+                told = json.loads(self.ask(f.url, "--json", "hi").stdout.splitlines()[-1])
+                self.assertEqual((thinking, text), (told.get("thinking", ""), told["text"]))
 
     def test_contents_in_parts(self):
         with Fake() as f:
@@ -721,6 +732,19 @@ class Memwall(Case):
                              tuple(done[k] for k in ("thinking", "text", "model")))
             self.assertGreater(done["n_decoded"], 3)
             self.fails(url, "no model", args=("-m", "other", "hi"))
+
+    def test_thinking_that_only_closes(self):
+        model = chain(self.folder, "thinker", spell("\n", "ab", "</think>", "c", "<|im_end|>"),
+                      user=("<think>", "</think>")).path
+        with Server("-m", model) as s:
+            done = json.loads(self.ask(f"http://127.0.0.1:{s.port}", "--json",
+                                       "hi").stdout.splitlines()[-1])
+            self.assertEqual(("ab", "c"), (done["thinking"], done["text"]))
+            deltas = [e["choices"][0]["delta"] for e in s.stream(
+                "/v1/chat/completions", user(stream=True))[:-1]]
+            self.assertEqual("ab</think>c", "".join(d.get("content", "") for d in deltas))
+            self.assertEqual(["</think>"], [d["content"] for d in deltas
+                                            if d.get("closes_thinking")])
 
     def test_keys(self):
         model = chain(self.folder, "chain", spell("\n", "Hey.", "<|im_end|>")).path
