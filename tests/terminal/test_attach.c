@@ -51,6 +51,10 @@ static void files_that_a_message_names_go_with_it(void **state)
     assert_true(pty_shows(run.s, "2 files: "));
     program_say(&run, "look at (@~/notes.txt), please");
     sees(&run, "notes.txt, 21 B");
+    program_say(&run, "and @~/my\\ plan.md, as a shell has it");
+    sees(&run, "my plan.md, 20 B");
+    program_say(&run, "or @~/my\\ letter");
+    sees(&run, "@~/my letter stays text: there is no such file");
     program_quit(&run);
     assert_true(is_saved("written in the notes"));
     assert_true(is_saved("written in the plan"));

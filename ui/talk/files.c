@@ -185,8 +185,8 @@ static bool is_before_word(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '(' || c == '[';
 }
 
-/* Find the next "@NAME" or "@\"NAME\"" of text from byte `at` on; *path and *n: NAME.  Returns
- * the byte after it, or 0 if there is none. */
+/* Find the next "@NAME" or "@\"NAME\"" of text from byte `at` on; *path and *n: NAME.  As in a
+ * shell, "\ " in NAME is a blank.  Returns the byte after it, or 0 if there is none. */
 static size_t next_at(const char *text, size_t at, const char **path, size_t *n)
 {
     for (; text[at] != '\0'; at++) {
@@ -196,6 +196,8 @@ static size_t next_at(const char *text, size_t at, const char **path, size_t *n)
             continue;
         *path = text + at + 1 + is_quoted;
         *n = strcspn(*path, is_quoted ? "\"\n" : " \t\n");
+        while (!is_quoted && *n > 0 && (*path)[*n - 1] == '\\' && (*path)[*n] == ' ')
+            *n += 1 + strcspn(*path + *n + 1, " \t\n");
         return (size_t)(*path - text) + *n;
     }
     return 0;
@@ -215,6 +217,22 @@ size_t files_typed(const char *line, size_t n, bool *is_quoted)
 
 #define AFTER_A_NAME ".,;:!?)]'\"" /* punctuation of the sentence around it */
 
+/* Copy name[0 .. n) to buf without the marks before its blanks; n is less than the size of buf.
+ * Returns whether it had such marks. */
+static bool copy_name(char *buf, const char *name, size_t n)
+{
+    bool is_marked = false;
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (name[-1] != '"' && name[i] == '\\' && i + 1 < n && name[i + 1] == ' ')
+            is_marked = true;
+        else
+            buf[used++] = name[i];
+    buf[used] = '\0';
+    return is_marked;
+}
+
 enum named { NAMED_FILE, NAMED_OTHER, NAMED_NOTHING };
 
 /* Copy name[0 .. n) to buf[4096] if something has that name; or without punctuation at its end.
@@ -225,8 +243,7 @@ static enum named what_is(const char *name, size_t n, char *buf)
     struct stat st;
 
     for (; n > 0 && n < sizeof path; n--) {
-        memcpy(buf, name, n);
-        buf[n] = '\0';
+        copy_name(buf, name, n);
         path_expand(path, sizeof path, buf);
         if (stat(path, &st) == 0)
             return S_ISREG(st.st_mode) ? NAMED_FILE : NAMED_OTHER;
@@ -243,14 +260,14 @@ static bool is_like_a_file(const char *name, size_t n, char *buf)
     static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                    "_+-./~";
     const char *dot;
+    bool is_marked;
 
     while (n > 0 && strchr(AFTER_A_NAME, name[n - 1]) != NULL)
         n--;
     if (n == 0 || n >= 4096)
         return false;
-    memcpy(buf, name, n);
-    buf[n] = '\0';
-    if (name[-1] == '"')
+    is_marked = copy_name(buf, name, n);
+    if (name[-1] == '"' || is_marked)
         return true;
     if (strspn(buf, of_names) != n)
         return false;
