@@ -17,7 +17,7 @@
 #include "engine/text/chat_internal.h"
 
 enum {
-    AT_START, /* only white space so far: a tag may follow */
+    AT_START, /* only white space so far: a tag may follow; gpt-oss: the rest of a header may */
     IN_LABEL, /* after <|channel>: the label up to the newline is dropped */
     IN_THOUGHT,
     AFTER, /* right after thinking: newlines are dropped */
@@ -25,7 +25,8 @@ enum {
     IN_ROLE, /* before a message, dropped */
 };
 
-#define NO_MARK (-1)
+#define NO_MARK   (-1)
+#define ASSISTANT "assistant" /* the role in the header of a message */
 
 static bool is_token(const struct answer_parser *p, uint32_t id, const char *text)
 {
@@ -229,10 +230,8 @@ static void take_name(struct answer_parser *p, const char *buf, size_t n)
 /* Whether a message of another role than the assistant begins.  Its name is complete. */
 static bool is_other_role(const struct answer_parser *p)
 {
-    static const char role[] = "assistant";
-
     return p->state == IN_ROLE && p->n_held > 0 &&
-           (p->n_held < strlen(role) || memcmp(p->held, role, strlen(role)) != 0);
+           !mark_begins((struct span){ p->held, p->n_held }, ASSISTANT);
 }
 
 /* Returns the state after id if it is a mark of a message, or NO_MARK. */
@@ -257,9 +256,9 @@ static int after_message_mark(const struct answer_parser *p, uint32_t id)
  * answer.  Returns its length. */
 static size_t take_header(struct answer_parser *p, char *buf)
 {
-    static const char begins[] = "assistant to=";
+    static const char begins[] = ASSISTANT " to=";
     size_t n = p->n_held < sizeof begins - 1 ? p->n_held : sizeof begins - 1;
-    size_t role = strlen("assistant");
+    size_t role = strlen(ASSISTANT);
 
     if (p->format->think != THINK_RECIPIENT || p->state != IN_ROLE || p->n_held <= role ||
         memcmp(p->held, begins, n) == 0 || memcmp(p->held, begins, role) != 0)
@@ -269,6 +268,30 @@ static size_t take_header(struct answer_parser *p, char *buf)
     p->n_held = 0;
     p->state = IN_ANSWER;
     return n;
+}
+
+/* gpt-oss: an answer may begin with the rest of the header that the prompt ends with, where the
+ * recipient is.  Other text is the answer.  Returns its length. */
+static size_t take_recipient(struct answer_parser *p, char *buf, size_t n)
+{
+    static const char to[] = " to=";
+
+    memmove(buf + p->n_held, buf, n);
+    memcpy(buf, p->held, p->n_held);
+    n += p->n_held;
+    p->n_held = 0;
+    if (n < sizeof to - 1 && memcmp(buf, to, n) == 0) {
+        hold(p, buf, n);
+        return 0;
+    }
+    if (!mark_begins((struct span){ buf, n }, to)) {
+        p->state = IN_ANSWER;
+        return n;
+    }
+    p->state = IN_ROLE;
+    take_name(p, ASSISTANT, strlen(ASSISTANT));
+    take_name(p, buf, n);
+    return 0;
 }
 
 static bool is_in_name(char c)
@@ -413,12 +436,14 @@ static bool opens_channel(struct answer_parser *p, const uint32_t *prompt, size_
     return n > 0 && prompt[n - 1] == p->open;
 }
 
-/* Muse: begin inside the header that the prompt ends with, or after one. */
+/* Begin inside the header that the prompt ends with, or after one.  An answer of gpt-oss may have
+ * no header. */
 static void begin_in_header(struct answer_parser *p, const uint32_t *prompt, size_t n)
 {
+    int64_t start = find_mark(p, HARMONY_START);
     size_t from = n;
 
-    while (from > 0 && !is_token(p, prompt[from - 1], HARMONY_START))
+    while (from > 0 && prompt[from - 1] != start)
         from--;
     if (from == 0)
         return;
@@ -436,7 +461,10 @@ static void begin_in_header(struct answer_parser *p, const uint32_t *prompt, siz
         p->state = next;
         p->n_held = 0;
     }
-    if (p->state != IN_ROLE)
+    if (p->format->think == THINK_HARMONY && p->state == IN_ROLE &&
+        p->n_held <= strlen(ASSISTANT))
+        p->state = AT_START;
+    if (p->state != IN_ROLE && p->state != IN_LABEL)
         p->n_held = 0;
 }
 
@@ -472,7 +500,7 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
                 (kind == THINK_TAGS && opens_tag(p, prompt, n));
     if (is_inside)
         p->state = IN_THOUGHT;
-    else if (kind == THINK_RECIPIENT)
+    else if (chat_has_messages(kind))
         begin_in_header(p, prompt, n);
     p->has_thought = is_inside;
     p->decoder.show_control = p->shows_marks;
@@ -504,6 +532,8 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     }
     *is_thinking = answer_parser_thinks(p);
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
+    if (p->format->think == THINK_HARMONY && p->state == AT_START)
+        return take_recipient(p, buf, n);
     if (chat_has_messages(p->format->think) && (p->state == IN_LABEL || p->state == IN_ROLE)) {
         take_name(p, buf, n);
         return take_header(p, buf);

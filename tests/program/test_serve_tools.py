@@ -118,6 +118,15 @@ class Forms(ToolCase):
                           eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
             with Server("-m", model) as s:
                 self.assertEqual(("", [("f", {"a": "x"})]), self.calls(s))
+        # The header may begin in the prompt, or after another message.
+        for before in (("t", b" to=functions.f"),
+                       (b"assistant", "<|end|>", "<|start|>", b"assistant to=functions.f")):
+            walk = (*before, "<|channel|>", b"commentary ", "<|constrain|>", b"json",
+                    "<|message|>", b'{"a": "x"}', "<|call|>")
+            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
+                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
+            with Server("-m", model) as s:
+                self.assertEqual(("", [("f", {"a": "x"})]), self.calls(s))
         # Another channel is thinking, and a tool that is not one of the request's is text.
         for name, want in ((b"analysis", ("", [])),
                            (b"commentary to=functions.k", (

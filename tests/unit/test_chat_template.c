@@ -403,6 +403,16 @@ static void only_the_final_channel_of_gpt_oss_is_the_answer(void **state)
                                           .config = "{\"eos_token\":\"<|return|>\"}" };
     static const char said[] = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
                                "<|channel|>final<|message|>yes";
+    static const char *const to_tool[][3] = {
+        { " to=functions.f<|channel|>commentary json<|message|>{}", "{}", "" },
+        { "<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=functions.f<|channel|>"
+          "commentary json<|message|>{}",
+          "hm{}", "" },
+        { "yes", "", "yes" },
+        { " to", "", " to" },
+        { " to be", "", " to be" },
+        { " t<|channel|>final<|message|>yes", "", " tyes" },
+    };
     const struct chat_options o = { .add_generation_prompt = true };
     struct chat_message m[] = { say(CHAT_USER, "why?"), say(CHAT_ASSISTANT, "yes"),
                                 say(CHAT_USER, "why?") };
@@ -419,8 +429,12 @@ static void only_the_final_channel_of_gpt_oss_is_the_answer(void **state)
     parse_ids(&x, &generated, thought, answer);
     assert_string_equal(thought, "hm");
     assert_string_equal(answer, "yes");
-    parse_after(&x, &o, "yes", thought, answer);
-    assert_string_equal(answer, "yes");
+    /* Messages to tools are thinking, also if the header begins in the prompt. */
+    for (size_t i = 0; i < sizeof to_tool / sizeof to_tool[0]; i++) {
+        parse_marks_after(&x, &o, to_tool[i][0], thought, answer);
+        assert_string_equal(thought, to_tool[i][1]);
+        assert_string_equal(answer, to_tool[i][2]);
+    }
     encode_marks(&x, "<|channel|>analysis", &cut);
     parse_ids(&x, &cut, thought, answer);
     assert_string_equal(thought, "");
