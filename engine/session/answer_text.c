@@ -100,7 +100,7 @@ static bool is_known(struct answer_state *r, size_t at, size_t n)
  */
 static bool say_filtered(struct answer_state *r, const char *text, size_t len)
 {
-    char all[sizeof r->held + DECODE_MAX + 128];
+    char all[sizeof r->held + ANSWER_TEXT_MAX];
     size_t n = r->n_held, at = 0, end, n_stop, keep;
 
     memcpy(all, r->held, n);
@@ -162,7 +162,7 @@ static void take_for_thinking(struct answer_state *r, uint32_t id, const char *l
 
 bool answer_say_id(struct answer_state *r, uint32_t id)
 {
-    char buf[DECODE_MAX + 64];
+    char buf[ANSWER_TEXT_MAX];
     bool is_thinking = false;
     size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
 
@@ -185,7 +185,7 @@ bool answer_say_id(struct answer_state *r, uint32_t id)
 
 void answer_say_end(struct answer_state *r)
 {
-    char buf[DECODE_MAX + 64];
+    char buf[ANSWER_TEXT_MAX];
     bool is_thinking = false;
     size_t len = answer_parser_end(&r->parser, buf, &is_thinking);
 

@@ -197,7 +197,7 @@ static int follow_token(struct constraint *c, struct cursor *at, uint32_t id, st
 /* A token of thinking, or the one that ends it.  Text that comes with the end is text. */
 static int follow_thinking(struct constraint *c, struct cursor *at, uint32_t id, struct err *e)
 {
-    char text[DECODE_MAX + 64];
+    char text[ANSWER_TEXT_MAX];
     bool is_thinking;
     size_t n = answer_parser_push(&at->parser, id, text, &is_thinking), white = 0;
 

@@ -26,6 +26,7 @@ enum {
 };
 
 #define NO_MARK   (-1)
+#define LABEL_MAX 64
 #define ASSISTANT "assistant" /* the role in the header of a message */
 
 static bool is_token(const struct answer_parser *p, uint32_t id, const char *text)
@@ -55,7 +56,7 @@ static size_t take_label(struct answer_parser *p, char *buf, size_t n)
         p->state = IN_THOUGHT;
         return rest;
     }
-    if (held + n <= sizeof p->held) {
+    if (held + n <= LABEL_MAX) {
         memcpy(p->held + held, buf, n);
         p->n_held += n;
         return 0;
@@ -294,13 +295,8 @@ static size_t take_recipient(struct answer_parser *p, char *buf, size_t n)
     return 0;
 }
 
-static bool is_in_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
-/* gpt-oss: the role or the channel of a message to a tool has its name, which is cut if it is
- * too long. */
+/* gpt-oss: the role or the channel of a message to a tool has its name, up to a space or a mark.
+ * A name that is cut because it is too long is none. */
 static void note_tool(struct answer_parser *p)
 {
     static const char to[] = "to=functions.";
@@ -309,7 +305,7 @@ static void note_tool(struct answer_parser *p)
     if (!chat_find((struct span){ p->held, p->n_held }, to, false, &at))
         return;
     at += sizeof to - 1;
-    while (at + n < p->n_held && is_in_name(p->held[at + n]))
+    while (at + n < p->n_held && !isspace((unsigned char)p->held[at + n]) && p->held[at + n] != '<')
         n++;
     if (at + n == sizeof p->held)
         return;

@@ -134,6 +134,9 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
 /* Returns word i of text that opens a turn in f and ends an answer; NULL after the last. */
 const char *chat_turn_word(const struct chat_format *f, size_t i);
 
+#define ANSWER_HELD_MAX 256 /* the header of a message has the name of a tool */
+#define ANSWER_TEXT_MAX (DECODE_MAX + ANSWER_HELD_MAX)
+
 /*
  * Splits an answer into thinking and text: by id for marks that are tokens (Gemma 4, Qwen 3),
  * and by text for marks that are not.  Start from { 0 } with format set.
@@ -157,9 +160,9 @@ struct answer_parser {
     char last;        /* byte of the answer's text */
     struct decoder decoder;
     int state;
-    char held[64];
+    char held[ANSWER_HELD_MAX];
     size_t n_held;
-    char tool[64]; /* gpt-oss: the tool that the message is for; "": none */
+    char tool[ANSWER_HELD_MAX]; /* gpt-oss: the tool that the message is for; "": none */
 };
 
 /* Write the text of the mark that this token ended thinking with to buf[n].  Returns its length. */
@@ -172,7 +175,7 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
 
 /*
  * Add a token to the answer and store the text that can be shown in buf, which must hold
- * DECODE_MAX + 64 bytes.  *is_thinking says which part the text belongs to.  Returns the
+ * ANSWER_TEXT_MAX bytes.  *is_thinking says which part the text belongs to.  Returns the
  * length, or 0 if there is no text to show yet.
  */
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking);

@@ -38,10 +38,11 @@ const struct json_node *tool_find(const struct tool_list *l, const char *name, s
 
 struct json *tool_add(struct tool_list *l, const char *name, size_t n)
 {
-    if (n == 0 || n >= TOOL_NAME_BYTES || l->n == TOOL_CALLS_MOST || tool_find(l, name, n) == NULL)
+    const struct json_node *tool = tool_find(l, name, n);
+
+    if (n == 0 || tool == NULL || l->n == TOOL_CALLS_MOST)
         return NULL;
-    memcpy(l->call[l->n].name, name, n);
-    l->call[l->n].name[n] = '\0';
+    l->call[l->n].name = json_get(tool, "name")->text;
     return &l->call[l->n++].arguments;
 }
 

@@ -8,12 +8,11 @@
 #include "engine/memwall.h"
 
 #define TOOL_CALLS_MOST 32 /* in one pair of marks */
-#define TOOL_NAME_BYTES 128
 
 struct tool_list {
     const struct json_node *tools; /* the definitions */
     struct {
-        char name[TOOL_NAME_BYTES];
+        const char *name; /* of the definition */
         struct json arguments; /* a JSON object */
     } call[TOOL_CALLS_MOST];
     size_t n;

@@ -112,7 +112,7 @@ static void any_ids(const struct tokenizer *t, const struct chat_format *format,
     static char bytes[MAX_INPUT * 16], want[3 * sizeof bytes];
     struct answer_parser p = { .format = format, .tokenizer = t };
     size_t n_bytes = 0, n_want, n_got, n_shown = 0, n_mark = 0, len;
-    char *got, buf[DECODE_MAX + 64];
+    char *got, buf[ANSWER_TEXT_MAX];
     bool is_thinking;
 
     /* Bytes above 0xf0 stand for ids that are not bytes, and for some after the last id. */

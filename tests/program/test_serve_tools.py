@@ -107,35 +107,52 @@ class Forms(ToolCase):
             self.assertEqual(("", [("f", {"a": "x, {y}", "n": -2, "l": [1, True, {"b": None}]})]),
                              self.calls(s))
 
-    def test_harmony(self):
+    def harmony(self, *walk):
+        """Returns the path of a model of gpt-oss's form, whose prompts end with "assistant"."""
         template = ("{% if tools %}{{ '<|start|>developer<|message|>' }}{% for t in tools %}"
                     "{{ t.function.name }}{% endfor %}{{ '<|end|>' }}{% endif %}" + HARMONY)
-        marks = (*HARMONY_MARKS, "<|call|>", "<|constrain|>")
+        return chain(self.folder, "chain", spell(*walk), template=template,
+                     marks=(*HARMONY_MARKS, "<|call|>", "<|constrain|>"), eos="<|call|>",
+                     pieces=[p for p in walk if isinstance(p, bytes)]).path
+
+    def test_harmony(self):
         for name in ((b"commentary to=functions.f ", "<|constrain|>", b"json"),
                      (b"commentary to=functions.f",)):
             walk = ("t", "<|channel|>", *name, "<|message|>", b'{"a": "x"}', "<|call|>")
-            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
-                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
-            with Server("-m", model) as s:
+            with Server("-m", self.harmony(*walk)) as s:
                 self.assertEqual(("", [("f", {"a": "x"})]), self.calls(s))
         # The header may begin in the prompt, or after another message.
         for before in (("t", b" to=functions.f"),
                        (b"assistant", "<|end|>", "<|start|>", b"assistant to=functions.f")):
             walk = (*before, "<|channel|>", b"commentary ", "<|constrain|>", b"json",
                     "<|message|>", b'{"a": "x"}', "<|call|>")
-            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
-                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
-            with Server("-m", model) as s:
+            with Server("-m", self.harmony(*walk)) as s:
                 self.assertEqual(("", [("f", {"a": "x"})]), self.calls(s))
         # Another channel is thinking, and a tool that is not one of the request's is text.
         for name, want in ((b"analysis", ("", [])),
                            (b"commentary to=functions.k", (
                                '<|channel|>commentary to=functions.k<|message|>{"a": "x"}', []))):
             walk = ("t", "<|channel|>", name, "<|message|>", b'{"a": "x"}', "<|call|>")
-            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
-                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
-            with Server("-m", model) as s:
+            with Server("-m", self.harmony(*walk)) as s:
                 self.assertEqual(want, self.calls(s))
+
+    def test_long_names_of_gpt_oss(self):
+        for name in "x" * 40, "y" * 64, "mcp__" + "z" * 123, "n.s:a/b":
+            to = f"to=functions.{name}"
+            header = (("<|channel|>", f"commentary {to} ".encode()) if name[0] != "y" else
+                      (f" {to}".encode(), "<|channel|>", b"commentary "))
+            walk = ("t", *header, "<|constrain|>", b"json", "<|message|>", b'{"a": "x"}',
+                    "<|call|>")
+            tool = {"type": "function", "function": {"name": name, "parameters": PARAMETERS}}
+            with self.subTest(name=name), Server("-m", self.harmony(*walk)) as s:
+                self.assertEqual(("", [(name, {"a": "x"})]), self.calls(s, tools=[tool]))
+                r = s.post(MESSAGES, user(max_tokens=300, tools=[
+                    {"name": name, "input_schema": PARAMETERS}]))[1]
+                self.assertEqual([("tool_use", name)],
+                                 [(b["type"], b["name"]) for b in r["content"]])
+                r = s.post(OLLAMA, user(tools=[tool], stream=False))[1]
+                self.assertEqual([name], [c["function"]["name"]
+                                          for c in r["message"]["tool_calls"]])
 
     # A family, what its model says, and the arguments of the call.
     FAMILIES = (

@@ -374,7 +374,7 @@ static void parse(const char *format, const struct tiny *tiny, const uint32_t *i
     struct tokenizer *t = open_tiny(tiny);
     struct named x;
     struct answer_parser p = { .format = open_named(&x, tiny, t, format), .tokenizer = t };
-    char buf[DECODE_MAX + 64];
+    char buf[ANSWER_TEXT_MAX];
     bool is_thinking;
 
     memset(out, 0, sizeof *out);

@@ -333,7 +333,7 @@ static void parse_said(const struct opened *x, const struct chat_options *o,
     const struct chat_message m = say(CHAT_USER, "why?");
     struct answer_parser p = { .format = x->f, .tokenizer = x->t };
     struct ids prompt = { 0 };
-    char buf[DECODE_MAX + 64];
+    char buf[ANSWER_TEXT_MAX];
     bool is_thinking;
     struct err e;
     size_t n;
@@ -383,7 +383,7 @@ static void parse_ids(const struct opened *x, const struct ids *said, char *thou
                       char *answer)
 {
     struct answer_parser p = { .format = x->f, .tokenizer = x->t };
-    char buf[DECODE_MAX + 64];
+    char buf[ANSWER_TEXT_MAX];
     bool is_thinking;
     size_t n;
 
