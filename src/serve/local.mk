@@ -17,4 +17,5 @@ memwall_SOURCES += src/serve/access.c src/serve/access.h src/serve/web.c src/ser
 	src/serve/tool_grammar.c src/serve/tool_grammar.h \
 	src/serve/tool_calls.c src/serve/tool_calls.h src/serve/tool_forms.c \
 	src/serve/tool_forms.h src/serve/tool_python.c src/serve/tool_scan.c \
-	src/serve/tool_scan.h src/serve/tool_tags.c
+	src/serve/tool_scan.h src/serve/tool_tags.c \
+	src/serve/tool_types.c src/serve/tool_types.h

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/serve/request_field.h"
+#include "src/serve/tool_types.h"
 
 #define MORE_CALLS   7
 #define MEMBERS_MOST 1024
@@ -154,13 +155,22 @@ static bool must_have(const struct json_node *required, const char *key)
     return false;
 }
 
-/* A text that is not in quotes: one of a list, or any.  tool_forms.c reads a parameter as a text
- * if its type is "string" or not given. */
-static int write_text_value(struct json *out, const struct json_node *p, struct err *e)
+/* Whether a text that is not in quotes is read as this value. */
+static bool can_be_read(const struct json_node *v, bool has_null)
+{
+    if (v->kind == JSON_IS_NULL)
+        return has_null;
+    return v->kind == JSON_IS_STRING && !has(v->text, v->len, PARAMETER_END) &&
+           (!has_null || !value_is(v, "null"));
+}
+
+/* A text that is not in quotes: one of a list, or any. */
+static int write_text_value(struct json *out, const struct json_node *p, bool has_null,
+                            struct err *e)
 {
     static const char *const known[] = { "type", "enum", "const", "title", "description",
                                          "default", "examples", NULL };
-    const struct json_node *one = json_get(p, "const"), *list = json_get(p, "enum");
+    const struct json_node *one = json_member(p, "const"), *list = json_get(p, "enum");
     const char *bar = "";
 
     if (p->kind == JSON_IS_OBJECT && request_known(p, known, e) != 0)
@@ -174,13 +184,14 @@ static int write_text_value(struct json *out, const struct json_node *p, struct 
     }
     for (const struct json_node *v = one != NULL ? one : list->first; v != NULL;
          v = one != NULL ? NULL : v->next) {
-        if (v->kind != JSON_IS_STRING || has(v->text, v->len, PARAMETER_END))
+        if (!can_be_read(v, has_null))
             return err_set(e, ERR_UNSUPPORTED,
                            "a value at #/properties/%.60s is not a text that this model's form "
                            "of calls can have",
                            p->key);
         raw(out, bar);
-        mw_grammar_literal(out, v->text, v->len);
+        mw_grammar_literal(out, v->kind == JSON_IS_NULL ? "null" : v->text,
+                           v->kind == JSON_IS_NULL ? strlen("null") : v->len);
         bar = " | ";
     }
     raw(out, "\n");
@@ -193,12 +204,12 @@ static int write_tagged_value(struct json *out, const struct json_node *tool,
                               const struct json_node *p, const char *name, uint64_t *work,
                               struct err *e)
 {
-    const struct json_node *type = json_get(p, "type");
+    unsigned types = tool_types_of(p, parameters_of(tool));
 
-    if (type != NULL && !value_is(type, "string"))
+    if ((types & TOOL_MAY_BE_TEXT) == 0)
         return write_schema(out, name, MW_NOTATION_TAGGED, p, parameters_of(tool), work, e);
     json_print(out, "%s ::= ", name);
-    return write_text_value(out, p, e);
+    return write_text_value(out, p, (types & TOOL_MAY_BE_NULL) != 0, e);
 }
 
 /* "<parameter=a>\nVALUE\n</parameter>\n", in the order of the definition. */

@@ -12,50 +12,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/serve/request_field.h"
 #include "src/serve/tool_scan.h"
+#include "src/serve/tool_types.h"
 
-/* Is the parameter a text by its definition? */
-static bool is_text(const struct json_node *tool, const char *name, size_t n)
+static bool is_word(struct scan v, const char *word)
 {
-    const struct json_node *all = json_get(json_get(tool, "parameters"), "properties");
-
-    for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL; p = p->next)
-        if (p->key != NULL && strlen(p->key) == n && memcmp(p->key, name, n) == 0) {
-            const struct json_node *type = json_get(p, "type");
-
-            return type == NULL || value_is(type, "string");
-        }
-    return true;
+    return v.n == strlen(word) && memcmp(v.s, word, v.n) == 0;
 }
 
-/* The value of a parameter has a line of its own.  One that is not a text is JSON. */
-static void write_value(struct json *to, const char *key, struct scan v, bool is_string)
+/* The JSON of a value that is not a text.  Models write some words as Python does. */
+static struct scan json_of(struct scan v, unsigned types)
+{
+    struct scan word = v;
+
+    scan_skip_white(&word);
+    scan_trim_end(&word);
+    if ((types & TOOL_MAY_BE_TRUTH) != 0 && is_word(word, "True"))
+        return (struct scan){ "true", 4 };
+    if ((types & TOOL_MAY_BE_TRUTH) != 0 && is_word(word, "False"))
+        return (struct scan){ "false", 5 };
+    if ((types & TOOL_MAY_BE_NULL) != 0 && is_word(word, "None"))
+        return (struct scan){ "null", 4 };
+    return v;
+}
+
+/* The value of a parameter has a line of its own.  If it may be a text, it is one, also if it looks
+ * like JSON. */
+static void write_value(struct json *to, const char *key, struct scan v, unsigned types)
 {
     struct json_doc *doc = NULL;
     struct err ignored = ERR_INIT;
+    struct scan json;
+    bool is_text;
 
     scan_takes(&v, "\n");
     if (v.n > 0 && v.s[v.n - 1] == '\n')
         v.n--;
-    if (!is_string && json_parse(&doc, v.s, v.n, &ignored) == 0 && json_root(doc) != NULL)
+    is_text = (types & TOOL_MAY_BE_TEXT) != 0 &&
+              ((types & TOOL_MAY_BE_NULL) == 0 || !is_word(v, "null"));
+    json = json_of(v, types);
+    if (!is_text && json_parse(&doc, json.s, json.n, &ignored) == 0 && json_root(doc) != NULL)
         json_copy(to, key, json_root(doc));
     else
         json_string_n(to, key, v.s, v.n);
     json_free(doc);
 }
 
-/* Write a parameter by the definition of its tool. */
-static bool write_parameter(struct json *to, const struct json_node *tool, struct scan key,
-                            struct scan v)
+static bool write_parameter(struct json *to, struct scan key, struct scan v, unsigned types)
 {
     char *copy = strndup(key.s, key.n);
 
     if (copy == NULL)
         return false;
-    write_value(to, copy, v, is_text(tool, key.s, key.n));
+    write_value(to, copy, v, types);
     free(copy);
     return true;
+}
+
+/* Write a parameter by the definition of its tool. */
+static bool write_defined(struct json *to, const struct json_node *tool, struct scan key,
+                          struct scan v)
+{
+    return write_parameter(to, key, v,
+                           tool_parameter_types(json_get(tool, "parameters"), key.s, key.n));
 }
 
 static bool add_function(struct tool_list *l, struct scan name, struct scan body)
@@ -70,7 +89,7 @@ static bool add_function(struct tool_list *l, struct scan name, struct scan body
     json_object(to, NULL);
     for (scan_skip_white(&body); body.n > 0; scan_skip_white(&body)) {
         if (!scan_takes(&body, "<parameter=") || !scan_take_until(&body, ">", &key) ||
-            !scan_take_until(&body, "</parameter>", &v) || !write_parameter(to, tool, key, v))
+            !scan_take_until(&body, "</parameter>", &v) || !write_defined(to, tool, key, v))
             return false;
     }
     json_end(to);
@@ -96,7 +115,7 @@ static bool add_keyed(struct tool_list *l, struct scan x)
     while (x.n > 0) {
         if (!scan_take_until(&x, "</arg_key>", &key) ||
             !scan_take_until(&x, "<arg_value>", &ignored) ||
-            !scan_take_until(&x, "</arg_value>", &v) || !write_parameter(to, tool, key, v))
+            !scan_take_until(&x, "</arg_value>", &v) || !write_defined(to, tool, key, v))
             return false;
         scan_skip_white(&x);
         if (x.n > 0 && !scan_takes(&x, "<arg_key>"))
@@ -128,35 +147,46 @@ bool tool_form_tagged(struct tool_list *l, const char *s, size_t n)
 
 #define TAG_BYTES 64
 
-/* Take <PREFIXword name="NAME" ...>. */
+/* Take <PREFIXword name="NAME"more>. */
 static bool take_named_tag(struct scan *x, const char *prefix, const char *word,
-                           struct scan *name)
+                           struct scan *name, struct scan *more)
 {
     char tag[TAG_BYTES];
-    struct scan ignored;
 
     snprintf(tag, sizeof tag, "<%s%s name=\"", prefix, word);
-    return scan_takes(x, tag) && scan_take_until(x, "\"", name) &&
-           scan_take_until(x, ">", &ignored);
+    return scan_takes(x, tag) && scan_take_until(x, "\"", name) && scan_take_until(x, ">", more);
+}
+
+/* Write a parameter.  DeepSeek marks in the tag whether it is a text. */
+static bool write_marked(struct json *to, const struct json_node *tool, struct scan key,
+                         struct scan more, struct scan v)
+{
+    scan_skip_white(&more);
+    scan_trim_end(&more);
+    if (is_word(more, "string=\"true\""))
+        return write_parameter(to, key, v, TOOL_MAY_BE_TEXT);
+    if (is_word(more, "string=\"false\""))
+        return write_parameter(to, key, v, TOOL_MAY_BE_ANY & ~TOOL_MAY_BE_TEXT);
+    return write_defined(to, tool, key, v);
 }
 
 static bool add_invoke(struct tool_list *l, struct scan *x, const char *prefix)
 {
     char close[TAG_BYTES], end[TAG_BYTES];
-    struct scan name, key, v;
+    struct scan name, key, more, v;
     const struct json_node *tool;
     struct json *to;
 
     snprintf(close, sizeof close, "</%sparameter>", prefix);
     snprintf(end, sizeof end, "</%sinvoke>", prefix);
-    if (!take_named_tag(x, prefix, "invoke", &name) ||
+    if (!take_named_tag(x, prefix, "invoke", &name, &more) ||
         (to = tool_add(l, name.s, name.n)) == NULL)
         return false;
     tool = tool_find(l, name.s, name.n);
     json_object(to, NULL);
     for (scan_skip_white(x); !scan_takes(x, end); scan_skip_white(x))
-        if (!take_named_tag(x, prefix, "parameter", &key) || !scan_take_until(x, close, &v) ||
-            !write_parameter(to, tool, key, v))
+        if (!take_named_tag(x, prefix, "parameter", &key, &more) ||
+            !scan_take_until(x, close, &v) || !write_marked(to, tool, key, more, v))
             return false;
     json_end(to);
     return !to->failed;

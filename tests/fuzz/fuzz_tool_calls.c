@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tools[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{"
-    "\"a\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"}}}}},"
+    "\"a\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"},\"o\":{\"anyOf\":[{\"type\":\"boolean\"},"
+    "{\"$ref\":\"#/properties/n\"}]}}}}},"
     "{\"type\":\"function\",\"function\":{\"name\":\"g\"}}]";
 
 static int take_text(void *ctx, const char *text, size_t len, struct err *e)

@@ -71,13 +71,14 @@ tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c \
 tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz_request.c \
 	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
 	src/serve/request_grammar.c \
-	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_grammar.c
+	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_grammar.c \
+	src/serve/tool_types.c
 tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
 	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
 	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_calls.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
-	src/serve/tool_scan.c src/serve/tool_tags.c
+	src/serve/tool_scan.c src/serve/tool_tags.c src/serve/tool_types.c
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/thinking.dict \
 	tests/fuzz/fuzz_file.h tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/large_blocks.c \

@@ -141,14 +141,14 @@ tests_unit_test_tool_calls_SOURCES = tests/unit/test_tool_calls.c \
 	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_calls.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
-	src/serve/tool_scan.c src/serve/tool_tags.c
+	src/serve/tool_scan.c src/serve/tool_tags.c src/serve/tool_types.c
 
 tests_unit_test_job_SOURCES = tests/unit/test_job.c src/serve/job.c \
 	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
 	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
-	src/serve/tool_scan.c src/serve/tool_tags.c
+	src/serve/tool_scan.c src/serve/tool_tags.c src/serve/tool_types.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_web_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=libmicrohttpd_load
@@ -161,7 +161,7 @@ tests_unit_test_web_SOURCES = tests/unit/test_web.c src/serve/web.c src/serve/ac
 	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
-	src/serve/tool_scan.c src/serve/tool_tags.c
+	src/serve/tool_scan.c src/serve/tool_tags.c src/serve/tool_types.c
 
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
 	tests/lib/fake_engine.c tests/lib/fake_engine.h

@@ -1,4 +1,5 @@
-/* The work of finding calls of tools grows with the answer, not with its square. */
+/* Calls of tools: the work of finding them grows with the answer, not with its square, and their
+ * arguments are what the model wrote. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -13,6 +14,11 @@
 #include <cmocka.h>
 
 #include "src/serve/tool_calls.h"
+
+#define DSML "\uff5cDSML\uff5c"
+#define DSML_BEGIN                                                                              \
+    "<" DSML "tool_calls>\n<" DSML "invoke name=\"f\">\n<" DSML "parameter name=\"a\""
+#define DSML_END "</" DSML "parameter>\n</" DSML "invoke>\n</" DSML "tool_calls>"
 
 static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
 
@@ -35,22 +41,29 @@ static int take_call(void *ctx, const char *name, const char *arguments, size_t 
 }
 
 /* Push a text in pieces.  Returns the work; *out has texts and calls. */
-static uint64_t push(const char *text, size_t len, size_t step, enum call_form form,
-                     bool is_whole, struct json *out)
+static uint64_t push_with(const struct tool_reading *how, const char *text, size_t len,
+                          size_t step, struct json *out)
 {
-    const struct tool_reading how = { tools, sizeof tools - 1, form, is_whole };
     struct err e = ERR_INIT;
     struct tool_calls *t;
     uint64_t work;
 
     json_start(out);
-    assert_int_equal(0, tool_calls_new(&t, &how, take_text, take_call, out, &e));
+    assert_int_equal(0, tool_calls_new(&t, how, take_text, take_call, out, &e));
     for (size_t i = 0; i < len; i += step)
         assert_int_equal(0, tool_calls_push(t, text + i, len - i < step ? len - i : step, &e));
     assert_int_equal(0, tool_calls_end(t, &e));
     work = tool_calls_work(t);
     tool_calls_free(t);
     return work;
+}
+
+static uint64_t push(const char *text, size_t len, size_t step, enum call_form form,
+                     bool is_whole, struct json *out)
+{
+    const struct tool_reading how = { tools, sizeof tools - 1, form, is_whole };
+
+    return push_with(&how, text, len, step, out);
 }
 
 /* first, many times repeated, last */
@@ -169,12 +182,96 @@ static void calls_after_marks_that_open_nothing_are_found(void **state)
     free(text);
 }
 
+/* Answers that call f, before and after the value of its argument "a". */
+static const char *const tagged[][2] = {
+    { "<tool_call>\n<function=f>\n<parameter=a>\n", "\n</parameter>\n</function>\n</tool_call>" },
+    { "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>", "</arg_value>\n</tool_call>" },
+    { "<seed:tool_call>\n<function=f>\n<parameter=a>",
+      "</parameter>\n</function>\n</seed:tool_call>" },
+    { "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">",
+      "</parameter>\n</invoke>\n</minimax:tool_call>" },
+    { DSML_BEGIN ">", DSML_END },
+};
+/* The same with a mark of the type. */
+static const char *const as_text[] = { DSML_BEGIN " string=\"true\">", DSML_END };
+static const char *const as_json[] = { DSML_BEGIN " string=\"false\">", DSML_END };
+
+/* Compare the call of f that an answer is, with a definition of "a". */
+static void assert_argument(const char *schema, const char *const *answer, const char *value,
+                            const char *want)
+{
+    char definitions[1024], text[1024], expected[1024];
+    struct tool_reading how = { .tools = definitions };
+    struct json out;
+
+    snprintf(definitions, sizeof definitions,
+             "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"$defs\":{"
+             "\"n\":{\"type\":\"integer\"},\"loop\":{\"anyOf\":[{\"$ref\":\"#/$defs/loop\"},"
+             "{\"$ref\":\"#/$defs/loop\"},{\"$ref\":\"#/$defs/loop\"}]}},"
+             "\"properties\":{\"a\":%s}}}}]",
+             schema);
+    how.len = strlen(definitions);
+    snprintf(text, sizeof text, "%s%s%s", answer[0], value, answer[1]);
+    snprintf(expected, sizeof expected, "(f{\"a\":%s})", want);
+    push_with(&how, text, strlen(text), 7, &out);
+    json_raw(&out, "", 1);
+    if (strcmp(expected, out.buf) != 0)
+        fail_msg("%s: %s: %s instead of %s", schema, text, out.buf, expected);
+    json_release(&out);
+}
+
+static void arguments_in_tags_have_the_types_of_their_schemas(void **state)
+{
+    static const char *const rows[][3] = {
+        { "{\"type\":\"string\"}", "12", "\"12\"" },
+        { "{\"type\":\"string\"}", "null", "\"null\"" },
+        { "{\"type\":\"integer\"}", "12", "12" },
+        { "{\"type\":\"integer\"}", "x", "\"x\"" },
+        { "{\"type\":\"boolean\"}", "True", "true" },
+        { "{\"type\":\"boolean\"}", "False", "false" },
+        { "{\"type\":\"integer\"}", "True", "\"True\"" },
+        { "{\"type\":[\"string\",\"null\"]}", "12", "\"12\"" },
+        { "{\"type\":[\"string\",\"null\"]}", "null", "null" },
+        { "{\"type\":[\"string\",\"null\"]}", "None", "\"None\"" },
+        { "{\"type\":[\"integer\",\"string\"]}", "12", "\"12\"" },
+        { "{\"type\":[\"integer\",\"null\"]}", "None", "null" },
+        { "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}", "3", "3" },
+        { "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}", "null", "null" },
+        { "{\"oneOf\":[{\"type\":\"array\"},{\"type\":\"string\"}]}", "[1]", "\"[1]\"" },
+        { "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "null", "null" },
+        { "{\"allOf\":[{\"type\":\"object\"}]}", "{\"x\":1}", "{\"x\":1}" },
+        { "{\"allOf\":[{\"type\":[\"object\",\"string\"]},{\"type\":[\"object\",\"null\"]}]}",
+          "{}", "{}" },
+        { "{\"enum\":[1,2,3]}", "3", "3" },
+        { "{\"enum\":[\"1\",null]}", "1", "\"1\"" },
+        { "{\"const\":true}", "true", "true" },
+        { "{\"const\":null}", "null", "null" },
+        { "{\"$ref\":\"#/$defs/n\"}", "3", "3" },
+        { "{\"$ref\":\"#/$defs/m\"}", "3", "\"3\"" },
+        { "{\"$ref\":\"#/$defs/loop\"}", "3", "\"3\"" },
+        { "{\"type\":\"integer\",\"description\":\"d\"}", "3", "3" },
+        { "{}", "3", "\"3\"" },
+        { "true", "3", "\"3\"" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t k = 0; k < sizeof tagged / sizeof tagged[0]; k++)
+            assert_argument(rows[i][0], tagged[k], rows[i][1], rows[i][2]);
+    assert_argument("{\"type\":\"integer\"}", as_text, "3", "\"3\"");
+    assert_argument("{\"type\":[\"string\",\"null\"]}", as_text, "null", "\"null\"");
+    assert_argument("{\"type\":\"string\"}", as_json, "3", "3");
+    assert_argument("{}", as_json, "[3]", "[3]");
+    assert_argument("{}", as_json, "x", "\"x\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_linear),
         cmocka_unit_test(pieces_give_the_same_as_the_whole),
         cmocka_unit_test(calls_after_marks_that_open_nothing_are_found),
+        cmocka_unit_test(arguments_in_tags_have_the_types_of_their_schemas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
