@@ -22,7 +22,7 @@ static const struct mark {
     { "[TOOL_CALLS]", NULL, tool_form_mistral },
     { "<|python_tag|>", NULL, tool_form_json },
     { "<|channel|>commentary to=functions.", NULL, tool_form_harmony },
-    { "<seed:tool_call>", "</seed:tool_call>", tool_form_tagged },
+    { "<seed:tool_call>", "</seed:tool_call>", tool_form_seed },
     { "<|START_ACTION|>", "<|END_ACTION|>", tool_form_json },
     { "<|tool_call_start|>", "<|tool_call_end|>", tool_form_python },
     { "<minimax:tool_call>", "</minimax:tool_call>", tool_form_invoke },

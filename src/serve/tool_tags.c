@@ -1,7 +1,10 @@
 /*
  * Calls in tags: a function and its parameters.
  *
- *     Qwen 3 Coder, Nemotron 3, Seed-OSS   <function=f><parameter=a>1</parameter></function>
+ *     Qwen 3 Coder, Nemotron 3             <function=f><parameter=a>
+ *                                          1
+ *                                          </parameter></function>
+ *     Seed-OSS                             <function=f><parameter=a>1</parameter></function>
  *     GLM, Laguna                          f<arg_key>a</arg_key><arg_value>1</arg_value>
  *     MiniMax, DeepSeek V4, Muse           <invoke name="f"><parameter name="a">1</parameter>
  *                                          </invoke>, each tag with a prefix
@@ -36,8 +39,7 @@ static struct scan json_of(struct scan v, unsigned types)
     return v;
 }
 
-/* The value of a parameter has a line of its own.  If it may be a text, it is one, also if it looks
- * like JSON. */
+/* A value that may be a text is one, also if it looks like JSON. */
 static void write_value(struct json *to, const char *key, struct scan v, unsigned types)
 {
     struct json_doc *doc = NULL;
@@ -45,9 +47,6 @@ static void write_value(struct json *to, const char *key, struct scan v, unsigne
     struct scan json;
     bool is_text;
 
-    scan_takes(&v, "\n");
-    if (v.n > 0 && v.s[v.n - 1] == '\n')
-        v.n--;
     is_text = (types & TOOL_MAY_BE_TEXT) != 0 &&
               ((types & TOOL_MAY_BE_NULL) == 0 || !is_word(v, "null"));
     json = json_of(v, types);
@@ -77,7 +76,16 @@ static bool write_defined(struct json *to, const struct json_node *tool, struct 
                            tool_parameter_types(json_get(tool, "parameters"), key.s, key.n));
 }
 
-static bool add_function(struct tool_list *l, struct scan name, struct scan body)
+/* A value that has lines of its own. */
+static struct scan without_breaks(struct scan v)
+{
+    scan_takes(&v, "\n");
+    if (v.n > 0 && v.s[v.n - 1] == '\n')
+        v.n--;
+    return v;
+}
+
+static bool add_function(struct tool_list *l, struct scan name, struct scan body, bool has_lines)
 {
     const struct json_node *tool;
     struct json *to = tool_add(l, name.s, name.n);
@@ -89,11 +97,35 @@ static bool add_function(struct tool_list *l, struct scan name, struct scan body
     json_object(to, NULL);
     for (scan_skip_white(&body); body.n > 0; scan_skip_white(&body)) {
         if (!scan_takes(&body, "<parameter=") || !scan_take_until(&body, ">", &key) ||
-            !scan_take_until(&body, "</parameter>", &v) || !write_defined(to, tool, key, v))
+            !scan_take_until(&body, "</parameter>", &v) ||
+            !write_defined(to, tool, key, has_lines ? without_breaks(v) : v))
             return false;
     }
     json_end(to);
     return !to->failed;
+}
+
+/* One function or more, after "<function=" of the first one. */
+static bool add_functions(struct tool_list *l, struct scan x, bool has_lines)
+{
+    struct scan name, body;
+
+    do {
+        if (!scan_take_until(&x, ">", &name) || !scan_take_until(&x, "</function>", &body) ||
+            !add_function(l, name, body, has_lines))
+            return false;
+        scan_skip_white(&x);
+    } while (scan_takes(&x, "<function="));
+    return x.n == 0;
+}
+
+bool tool_form_seed(struct tool_list *l, const char *s, size_t n)
+{
+    struct scan x = { s, n };
+
+    scan_skip_white(&x);
+    return scan_takes(&x, "<function=") ? add_functions(l, x, false)
+                                        : tool_form_json(l, x.s, x.n);
 }
 
 /* ---- GLM ---- */
@@ -127,20 +159,13 @@ static bool add_keyed(struct tool_list *l, struct scan x)
 
 bool tool_form_tagged(struct tool_list *l, const char *s, size_t n)
 {
-    struct scan x = { s, n }, name, body;
+    struct scan x = { s, n };
 
     scan_skip_white(&x);
     if (x.n > 0 && *x.s != '<' && *x.s != '{' && *x.s != '[')
         return add_keyed(l, x);
-    if (!scan_takes(&x, "<function="))
-        return tool_form_json(l, x.s, x.n);
-    do {
-        if (!scan_take_until(&x, ">", &name) || !scan_take_until(&x, "</function>", &body) ||
-            !add_function(l, name, body))
-            return false;
-        scan_skip_white(&x);
-    } while (scan_takes(&x, "<function="));
-    return x.n == 0;
+    return scan_takes(&x, "<function=") ? add_functions(l, x, true)
+                                        : tool_form_json(l, x.s, x.n);
 }
 
 /* ---- tags with names in quotes ---- */

@@ -265,12 +265,31 @@ static void arguments_in_tags_have_the_types_of_their_schemas(void **state)
     assert_argument("{}", as_json, "x", "\"x\"");
 }
 
+/* Only a form that gives values lines of their own takes line breaks off. */
+static void line_breaks_of_arguments_in_tags_are_kept(void **state)
+{
+    static const char *const rows[][2] = { { "x = 1\n", "\"x = 1\\n\"" },
+                                           { "\n\nx", "\"\\n\\nx\"" },
+                                           { " \n", "\" \\n\"" },
+                                           { "\n", "\"\\n\"" },
+                                           { "", "\"\"" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t k = 0; k < sizeof tagged / sizeof tagged[0]; k++)
+            assert_argument("{\"type\":\"string\"}", tagged[k], rows[i][0], rows[i][1]);
+    assert_argument("{\"type\":\"string\"}", as_text, "x\n", "\"x\\n\"");
+    for (size_t k = 0; k < sizeof tagged / sizeof tagged[0]; k++)
+        assert_argument("{\"type\":\"integer\"}", tagged[k], "\n1\n", "1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_linear),
         cmocka_unit_test(pieces_give_the_same_as_the_whole),
         cmocka_unit_test(calls_after_marks_that_open_nothing_are_found),
+        cmocka_unit_test(line_breaks_of_arguments_in_tags_are_kept),
         cmocka_unit_test(arguments_in_tags_have_the_types_of_their_schemas),
     };
 
