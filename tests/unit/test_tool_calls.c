@@ -283,12 +283,57 @@ static void line_breaks_of_arguments_in_tags_are_kept(void **state)
         assert_argument("{\"type\":\"integer\"}", tagged[k], "\n1\n", "1");
 }
 
+static void values_in_python_are_read(void **state)
+{
+    static const char *const call[] = { "<|tool_call_start|>[f(a=", ")]<|tool_call_end|>" };
+    static const char *const rows[][2] = {
+        { "'x'", "\"x\"" },
+        { "\"A\\r\\nB \\u00e9 \\x41\"", "\"A\\r\\nB \u00e9 A\"" },
+        { "'\\\\ \\' \\\" \\a\\b\\f\\n\\r\\t\\v'",
+          "\"\\\\ ' \\\" \\u0007\\u0008\\u000c\\n\\r\\t\\u000b\"" },
+        { "'\\101\\60\\0z\\18'", "\"A0\\u0000z\\u00018\"" },
+        { "'\\U0001f600\\ud83d\\ude00'", "\"\U0001f600\U0001f600\"" },
+        { "'\\ud83d\\ud83d\\ude00'", "\"\ufffd\U0001f600\"" },
+        { "'a\\\nb\\\r\nc'", "\"abc\"" },
+        { "'\\d \\x4 \\xzz \\u12 \\U00110000'", "\"\\\\d \\\\x4 \\\\xzz \\\\u12 \\\\U00110000\"" },
+        { "''", "\"\"" },
+        { "'''it's\n''here'''", "\"it's\\n''here\"" },
+        { "{'it\\'s': [1, \"\\x41\"]}", "{\"it's\":[1,\"A\"]}" },
+        { "1_000", "1000" },
+        { "-.5", "-0.5" },
+        { "5.", "5.0" },
+        { "+1_0.2_5e-1_0", "10.25e-10" },
+        { "1.e3", "1.0e3" },
+        { "[0x1F, 0o17, -0b1_1, 0XfF]", "[31,15,-3,255]" },
+        { "[True, False, None\t, true]", "[true,false,null,true]" },
+    };
+    /* These are not values of Python, or are larger than any number. */
+    static const char *const broken[] = { "'x",  "1__0", "_1",  "1_",  ".",
+                                          "1..2", "--1",  "0x", "0xg", "0b2",
+                                          "0x1ffffffffffffffff", "'''x''" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_argument("{}", call, rows[i][0], rows[i][1]);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        char text[128];
+        struct json out;
+
+        snprintf(text, sizeof text, "%s%s%s", call[0], broken[i], call[1]);
+        push(text, strlen(text), 7, CALLS_UNKNOWN, false, &out);
+        json_raw(&out, "", 1);
+        assert_string_equal(text, out.buf);
+        json_release(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_linear),
         cmocka_unit_test(pieces_give_the_same_as_the_whole),
         cmocka_unit_test(calls_after_marks_that_open_nothing_are_found),
+        cmocka_unit_test(values_in_python_are_read),
         cmocka_unit_test(line_breaks_of_arguments_in_tags_are_kept),
         cmocka_unit_test(arguments_in_tags_have_the_types_of_their_schemas),
     };
