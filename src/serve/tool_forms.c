@@ -163,18 +163,22 @@ struct marked {
     const char *open, *between, *close;
 };
 
-/* DeepSeek V3 writes a type before the name, and JSON in a block of code. */
+/* DeepSeek V3 writes a type before the name, and JSON in a block of code.  The arguments may have
+ * such blocks, too. */
 static void drop_type(struct scan *name, struct scan *arguments)
 {
-    struct scan x = *arguments, line, type = *name, block;
+    struct scan x = *arguments, line, type = *name;
 
     scan_trim_end(&type);
     if (type.n != 8 || memcmp(type.s, "function", 8) != 0)
         return;
-    if (scan_take_until(&x, "\n", &line) && scan_takes(&x, "```json") &&
-        scan_take_until(&x, "```", &block)) {
+    if (!scan_take_until(&x, "\n", &line) || !scan_takes(&x, "```json"))
+        return;
+    while (x.n > 0 && !(x.n >= 3 && memcmp(x.s + x.n - 3, "```", 3) == 0))
+        x.n--;
+    if (x.n > 0) {
         *name = line;
-        *arguments = block;
+        *arguments = (struct scan){ x.s, x.n - 3 };
     }
 }
 

@@ -15,6 +15,7 @@
 
 #include "src/serve/tool_calls.h"
 
+#define DEEPSEEK(name) "<\uff5c" name "\uff5c>"
 #define DSML "\uff5cDSML\uff5c"
 #define DSML_BEGIN                                                                              \
     "<" DSML "tool_calls>\n<" DSML "invoke name=\"f\">\n<" DSML "parameter name=\"a\""
@@ -327,6 +328,20 @@ static void values_in_python_are_read(void **state)
     }
 }
 
+static void blocks_of_code_in_arguments_do_not_end_calls(void **state)
+{
+    static const char *const call[] = {
+        DEEPSEEK("tool\u2581calls\u2581begin") DEEPSEEK("tool\u2581call\u2581begin")
+        "function" DEEPSEEK("tool\u2581sep") "f\n```json\n{\"a\": ",
+        "}\n```" DEEPSEEK("tool\u2581call\u2581end") DEEPSEEK("tool\u2581calls\u2581end"),
+    };
+
+    (void)state;
+    assert_argument("{}", call, "\"x\"", "\"x\"");
+    assert_argument("{}", call, "\"```py\\nx\\n```\"", "\"```py\\nx\\n```\"");
+    assert_argument("{}", call, "\"\\n```\"", "\"\\n```\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +349,7 @@ int main(void)
         cmocka_unit_test(pieces_give_the_same_as_the_whole),
         cmocka_unit_test(calls_after_marks_that_open_nothing_are_found),
         cmocka_unit_test(values_in_python_are_read),
+        cmocka_unit_test(blocks_of_code_in_arguments_do_not_end_calls),
         cmocka_unit_test(line_breaks_of_arguments_in_tags_are_kept),
         cmocka_unit_test(arguments_in_tags_have_the_types_of_their_schemas),
     };
