@@ -125,6 +125,8 @@ static void enter(struct json *j, const char *key, char opener, char closer)
     lead(j, key);
     json_raw(j, &opener, 1);
     j->closer[j->depth++] = closer;
+    if (j->depth > j->deepest)
+        j->deepest = j->depth;
     j->has_one = false;
 }
 

@@ -31,7 +31,7 @@ struct json {
     size_t size, used;
     size_t most; /* of size; 0: any */
     bool failed; /* something is missing: no memory for buf, or json_print() got too much */
-    int depth;
+    int depth, deepest; /* open objects and arrays, now and at most */
     char closer[JSON_WRITE_DEPTH]; /* of each open object or array */
     bool has_one;                  /* the innermost one has a value already */
 };

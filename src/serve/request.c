@@ -11,9 +11,9 @@
 
 #include "src/serve/request_field.h"
 
-/* Arguments of a call may be text that is nested itself, so a copy still has a depth that is read
- * again (JSON_MAX_DEPTH). */
-#define REQUEST_DEPTH 20
+/* Arguments of a call fit a request, also that of Ollama, where they are in six others.  A copy, in
+ * which arguments that were text are nested as well, can still be read again (JSON_MAX_DEPTH). */
+#define REQUEST_DEPTH (6 + CALL_DEPTH)
 #define FIELDS_MOST   1024
 
 /* ---- values ---- */
@@ -404,10 +404,13 @@ int request_messages(struct request *r, const struct json_node *n, size_t n_leas
 
 /* ---- tools ---- */
 
+/* How deep objects and lists are nested. */
 static unsigned depth_of(const struct json_node *n)
 {
     unsigned most = 0;
 
+    if (n->kind != JSON_IS_OBJECT && n->kind != JSON_IS_ARRAY)
+        return 0;
     for (const struct json_node *in = n->first; in != NULL; in = in->next) {
         unsigned depth = depth_of(in);
 
@@ -433,7 +436,7 @@ static int write_arguments(struct json *j, const struct json_node *n, struct err
     }
     if (object == NULL || object->kind != JSON_IS_OBJECT)
         rc = request_wrong(e, "arguments", "expected a JSON object");
-    else if (depth_of(object) > REQUEST_DEPTH / 2)
+    else if (depth_of(object) > CALL_DEPTH)
         rc = request_wrong(e, "arguments", "objects and lists are nested too deep");
     else
         json_copy(j, "arguments", object);

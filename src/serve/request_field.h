@@ -6,6 +6,10 @@
 
 #include "src/serve/request.h"
 
+/* How deep the arguments of a call may be nested, in a request and in an answer: a client sends
+ * back the calls that it was given. */
+#define CALL_DEPTH 20
+
 struct request_field {
     const char *name;
     /* Store the value, which is not null.  -1 with *e, whose field is the part of it that is

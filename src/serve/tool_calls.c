@@ -246,6 +246,8 @@ static bool read_calls(struct tool_calls *t, tool_form_fn *form, const char *bod
     t->work += n;
     tool_list_start(&list);
     is_call = form(&list, body, n) && list.n > 0;
+    for (size_t i = 0; i < list.n; i++) /* a request could not have it */
+        is_call = is_call && list.call[i].arguments.deepest <= CALL_DEPTH;
     for (size_t i = 0; is_call && i < list.n && *rc == 0; i++)
         *rc = take_call(t, list.call[i].name, list.call[i].arguments.buf,
                         list.call[i].arguments.used, e);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/serve/request_field.h"
 #include "src/serve/tool_scan.h"
 
 #define GEMMA_QUOTE "<|\"|>"
-#define GEMMA_DEPTH 16
 
 void tool_list_start(struct tool_list *l)
 {
@@ -278,7 +278,7 @@ static bool gemma_value(struct scan *x, struct json *to, const char *key, unsign
     bool is_right;
 
     scan_skip_white(x);
-    if (depth > GEMMA_DEPTH || x->n == 0)
+    if (depth > CALL_DEPTH || x->n == 0)
         return false;
     if (scan_takes(x, GEMMA_QUOTE)) {
         if (!scan_take_until(x, GEMMA_QUOTE, &text))

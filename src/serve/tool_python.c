@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "src/serve/request_field.h"
 #include "src/serve/tool_scan.h"
-
-#define DEPTH 16
 
 static bool take_value(struct scan *x, struct json *to, const char *key, unsigned depth);
 
@@ -259,7 +258,7 @@ static bool take_value(struct scan *x, struct json *to, const char *key, unsigne
     bool is_right;
 
     scan_skip_white(x);
-    if (x->n == 0 || depth > DEPTH)
+    if (x->n == 0 || depth > CALL_DEPTH)
         return false;
     if (*x->s == '\'' || *x->s == '"')
         return take_text(x, to, key);

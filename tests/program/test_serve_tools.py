@@ -375,6 +375,49 @@ class Prompts(ToolCase):
                 self.assertTrue(r["error"]["message"].startswith(field + ":"), r)
 
 
+    def test_a_request_can_have_the_calls_of_answers(self):
+        template = TEMPLATE.replace("c.function.arguments.a", "(c.function.arguments | tojson)")
+        hi = {"role": "user", "content": "hi"}
+        for depth in 2, 20, 21:  # objects and lists, with the arguments themselves
+            value = "[" * (depth - 1) + "1" + "]" * (depth - 1)
+            text = '{"name": "f", "arguments": {"a":' + value + "}}"
+            parts = "<tool_call>", text.encode(), "</tool_call>"
+            model = chain(self.folder, "chain", spell("\n", *parts, "<|im_end|>"),
+                          template=template, user=("<tool_call>", "</tool_call>"),
+                          pieces=[parts[1]]).path
+            with self.subTest(depth=depth), Server("-m", model) as s:
+                own = [{"name": "f", "input_schema": PARAMETERS}]
+                message = s.post(CHAT, user(tools=[TOOL]))[1]["choices"][0]["message"]
+                blocks = s.post(MESSAGES, user(max_tokens=99, tools=own))[1]["content"]
+                answer = s.post(OLLAMA, user(tools=[TOOL], stream=False))[1]["message"]
+                if depth == 21:
+                    text = f"<tool_call>{text}</tool_call>"
+                    self.assertEqual([text] * 3, [message["content"], blocks[0]["text"],
+                                                  answer["content"]])
+                    continue
+                call = message["tool_calls"][0]
+                self.assertEqual({"a": json.loads(value)},
+                                 json.loads(call["function"]["arguments"]))
+                for path, body in (
+                        (CHAT, {"messages": [hi, message, {
+                            "role": "tool", "tool_call_id": call["id"], "content": "r"}]}),
+                        (MESSAGES, {"max_tokens": 9, "messages": [
+                            hi, {"role": "assistant", "content": blocks}, {
+                                "role": "user", "content": [
+                                    {"type": "tool_result", "tool_use_id": blocks[0]["id"],
+                                     "content": "r"}]}]}),
+                        (OLLAMA, {"stream": False, "messages": [hi, answer]})):
+                    status, r = s.post(path, body)
+                    self.assertEqual(200, status, r)
+                # The deepest requests.
+                calls = [{"function": {"name": "f", "arguments": {"a": json.loads(
+                    "[" * n + "]" * n)}}} for n in (19, 20)]
+                for one, status in zip(calls, (200, 400)):
+                    message = {"role": "assistant", "content": "", "tool_calls": [one]}
+                    self.assertEqual(status, s.post(OLLAMA, {
+                        "stream": False, "messages": [hi, message]})[0])
+
+
 class Replies(ToolCase):
     def setUp(self):
         super().setUp()
