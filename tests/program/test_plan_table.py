@@ -326,7 +326,7 @@ class MemoryMeasuredAgain(Plans):
         self.plan("Llama-3.2-1B:Q8_0")  # may choose another form of its weights
         self.home.trust()
         before = self.plan("Llama-3.2-1B:Q8_0")["limits"]
-        slow = min(r["column_bytes_s"] for r in before["rates"]) / 4
+        slow = min(r["column_bytes_s"] for r in before["rates"]) / 40  # below a busy moment
         self.home.trust()
         with open(self.home.limits, encoding="utf-8") as f:
             lines = [json.loads(text) for text in f]
