@@ -127,6 +127,7 @@ tests_libtest_a_SOURCES += \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h \
 	tests/lib/kv_folder.c tests/lib/kv_folder.h \
 	tests/lib/made_sample.c tests/lib/made_sample.h \
+	tests/lib/memory_look.c tests/lib/memory_look.h \
 	tests/lib/model_copy.c tests/lib/model_copy.h \
 	tests/lib/plan_example.h \
 	tests/lib/sim_machine.c tests/lib/sim_machine.h \

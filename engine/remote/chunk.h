@@ -21,7 +21,7 @@ struct chunk {
         const char *text; /* UTF-8 but for halves of characters (halves.h), len bytes */
         size_t len;
         bool is_thinking;
-        bool closes; /* the thinking that the text until it was: memwall adds this */
+        bool closes; /* a mark: all text before it was thinking; only memwall sends it */
     } text[CHUNK_TEXTS];
     size_t n_text;
     bool has_more; /* texts than these */

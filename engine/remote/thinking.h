@@ -44,8 +44,8 @@ void thinking_begin(struct thinking *t, const struct thinking_calls *calls, void
                     bool is_over);
 /* Take the next piece, whose characters are complete.  Returns 0, or -1 with *e. */
 int thinking_push(struct thinking *t, const char *text, size_t len, struct err *e);
-/* Take a mark of which the server says that it closes thinking, which all text until it was, also
- * in the middle of a line.  In an answer that has no more marks it is text. */
+/* Take a mark that closes thinking, as the server says: all text before it was thinking.  It may
+ * stand within a line.  Once the thinking of this answer has ended, the mark is text. */
 int thinking_close(struct thinking *t, const char *mark, size_t len, struct err *e);
 /* Nothing follows, or the server sends thinking in its own field: the held bytes are text. */
 int thinking_end(struct thinking *t, struct err *e);

@@ -131,8 +131,7 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
-    /* How many drafts of another drafter will be right is not measured, nor what none of them
-     * costs. */
+    /* Tokens that came with accepted drafts say nothing about another drafter, or none. */
     if (rates.token_s > 0 && (rates.passes_per_token >= 1 || has_drafter(m, o))) {
         b.measured = settings_of(m, s, o);
         token_s = rates.token_s;

@@ -15,7 +15,7 @@ typedef void mw_take_fn(void *ctx, struct mw_sample *out);
 /*
  * Start a thread that records to fd and calls take(ctx, &sample) for its samples.  The
  * recorder owns fd and closes it, also on failure.  name is used in messages.  is_new: the caller
- * has created the file of that name, and it is deleted if nothing can be written to it.  The recorder
+ * has created this file, which is deleted if nothing can be written to it.  The recorder
  * writes the start line as soon as there is a plan, then a line for each token and each second.
  * Returns 0, or -1 with *e.
  */

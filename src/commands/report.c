@@ -170,8 +170,8 @@ static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
     return budgets_between(low, high, SWEEP_POINTS, budget);
 }
 
-/* Seconds to plan this many points, each in a process of its own that wants fresh limits: it measures
- * the machine again if they are doubtful, or older than a minute. */
+/* Seconds to plan this many points, each in a process of its own, which measures the machine again
+ * if its limits are doubtful, or older than a minute. */
 static double plan_seconds(const struct job *j, size_t n_point, double run_s)
 {
     double again = mw_limits_doubtful(&j->page.plan->limits) ? (double)n_point : 1 + run_s / 60;

@@ -28,7 +28,7 @@ enum job_state {
 enum piece_kind {
     PIECE_THINKING,
     PIECE_TEXT,
-    PIECE_MARK, /* of a stream for FORM_CHAT: the text until it was thinking, which it closes */
+    PIECE_MARK, /* in a stream for FORM_CHAT: it closes thinking, which all text before it was */
     PIECE_CALL,
     PIECE_LOGPROBS,
     PIECE_PROMPT_IDS, /* arrays of uint32_t */

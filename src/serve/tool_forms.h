@@ -24,7 +24,8 @@ void tool_list_free(struct tool_list *l);
 /* Add the calls of n bytes.  false: they are not calls of these tools. */
 typedef bool tool_form_fn(struct tool_list *l, const char *s, size_t n);
 tool_form_fn tool_form_json, tool_form_tagged, tool_form_seed, tool_form_mistral,
-    tool_form_gemma, tool_form_harmony, tool_form_invoke, tool_form_deepseek, tool_form_kimi, tool_form_python;
+    tool_form_gemma, tool_form_harmony, tool_form_invoke, tool_form_deepseek, tool_form_kimi,
+    tool_form_python;
 
 /* A mark of DeepSeek. */
 #define TOOL_BARS(name) "<\uff5c" name "\uff5c>"

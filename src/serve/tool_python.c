@@ -79,8 +79,8 @@ static size_t take_escape(struct scan *x, char *out)
     return 1;
 }
 
-/* Take a text in one quote of either kind, or in three.  Returns its n bytes, which the caller frees;
- * NULL: it has no end. */
+/* Take a text in one quote of either kind, or in three.  Returns its n bytes, which the caller
+ * frees; NULL: it has no end. */
 static char *take_quoted(struct scan *x, size_t *n)
 {
     char quote[] = { *x->s, *x->s, *x->s, '\0' }, *text = malloc(x->n);

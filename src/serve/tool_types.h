@@ -12,7 +12,7 @@
 #define TOOL_MAY_BE_MORE  8u /* a number, an object or a list */
 #define TOOL_MAY_BE_ANY   15u
 
-/* The types of a schema.  parameters: the schema of the tool, for references.  The limits of a value
+/* The types of a schema.  parameters: the schema of the tool, for references.  Limits of a value
  * other than its type, such as a pattern, do not count. */
 unsigned tool_types_of(const struct json_node *schema, const struct json_node *parameters);
 /* The types of the parameter of this name, of n bytes. */

@@ -23,6 +23,7 @@
 #include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/memory_look.h"
 #include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
 #include "tests/lib/tree.h"
@@ -99,48 +100,6 @@ static const struct mw_sample *sample_now(const struct mw_session *s)
 
     mw_session_sample(s, &sample);
     return &sample;
-}
-
-/* ---- the figures while weights get other memory ---- */
-
-static const struct mw_session *seen; /* NULL: nobody looks */
-static uint32_t n_look;
-
-static void look(void)
-{
-    const struct mw_sample *sample;
-    uint64_t used = 0, plan = 0, unused;
-
-    if (seen == NULL)
-        return;
-    sample = sample_now(seen);
-    for (int i = 0; i < MW_PLAN_ROWS; i++) {
-        used += sample->mem.used[i];
-        plan += sample->mem.plan[i];
-    }
-    assert_true(plan <= sample->run.budget_bytes);
-    assert_true(used <= sample->run.budget_bytes);
-    /* Borrowed KV space is no more than the plan has of it, with what no item takes. */
-    unused = sample->mem.plan[MW_ROW_KV_GLOBAL] + sample->mem.plan[MW_ROW_KV_INDEX];
-    assert_true(sample->mem.lent_bytes <= unused + sample->run.budget_bytes - plan);
-    n_look++;
-}
-
-/* The linker replaces calls of stream_set_memory() by calls of this. */
-int __real_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e);
-int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e);
-
-int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e)
-{
-    int rc;
-
-    look();
-    rc = __real_stream_set_memory(s, n_slot, pinned_bytes, e);
-    look(); /* the memory of a small model is there at once */
-    return rc;
 }
 
 /* Others take memory after a layer of a pass. */
@@ -297,11 +256,11 @@ static void check_model(struct mw_model *m, uint64_t memory_bytes)
                                                                 .most = chosen,
                                                                 .budget = chosen });
     mw_session_rewind(s, 0, &kept, &e);
-    seen = s;
-    n_look = 0;
+    memory_look.session = s;
+    memory_look.n = 0;
     got = logits_of(s, NULL);
-    seen = NULL;
-    assert_true(n_look > 0);
+    memory_look.session = NULL;
+    assert_true(memory_look.n > 0);
     assert_same(want, got);
     free(got);
     assert_int_equal(s->plan.budget_bytes, chosen);

@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "engine/session/session.h"
-#include "engine/stream/stream.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/memory_look.h"
 #include "tests/lib/model_path.h"
 
 #define N_IDS   48
@@ -245,49 +245,6 @@ static void the_budget_may_change_while_the_session_lives(void **state)
 
 /* ---- the figures while a change is made ---- */
 
-static struct mw_session *seen; /* whose weights get other memory; NULL: nobody looks */
-static uint32_t n_look;
-static double predicted; /* tokens per second of the last look */
-
-static void look(void)
-{
-    struct mw_sample *s = seen != NULL ? malloc(sizeof *s) : NULL;
-    uint64_t used = 0, plan = 0, unused;
-
-    if (s == NULL)
-        return;
-    mw_session_sample(seen, s);
-    for (int i = 0; i < MW_PLAN_ROWS; i++) {
-        used += s->mem.used[i];
-        plan += s->mem.plan[i];
-    }
-    assert_true(plan <= s->run.budget_bytes);
-    assert_true(used <= s->run.budget_bytes);
-    /* Borrowed KV space is no more than the plan has of it, with what no item takes. */
-    unused = s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX];
-    assert_true(s->mem.lent_bytes <= unused + s->run.budget_bytes - plan);
-    predicted = s->run.predicted_decode;
-    n_look++;
-    free(s);
-}
-
-/* The linker replaces calls of stream_set_memory() by calls of this. */
-int __real_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e);
-int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e);
-
-int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
-                             struct err *e)
-{
-    int rc;
-
-    look();
-    rc = __real_stream_set_memory(s, n_slot, pinned_bytes, e);
-    look(); /* the memory of a small model is there at once */
-    return rc;
-}
-
 static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void **state)
 {
     struct mw_options o = small_options(N_CTX), shorter, other;
@@ -300,18 +257,18 @@ static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void
     give_limits(model, &o, 1e9);
     s = open_session(model, &o);
     eval(s, ids, 20);
-    seen = s;
-    look();
-    assert_true(predicted > 0);
-    n_look = 0;
+    memory_look.session = s;
+    memory_look_now();
+    assert_true(memory_look.predicted > 0);
+    memory_look.n = 0;
     assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0); /* all is pinned */
-    assert_true(n_look > 0);
-    assert_true(predicted == 0); /* the settings of the new plan are not in use yet */
-    look();
-    assert_true(predicted > 0);
-    n_look = 0;
+    assert_true(memory_look.n > 0);
+    assert_true(memory_look.predicted == 0); /* the settings of the new plan are not in use yet */
+    memory_look_now();
+    assert_true(memory_look.predicted > 0);
+    memory_look.n = 0;
     assert_int_equal(mw_session_set_memory(s, o.memory_bytes + 300 * KIB, &e), 0);
-    assert_true(n_look > 0);
+    assert_true(memory_look.n > 0);
     o.memory_bytes += 300 * KIB;
     shorter = other = o;
     shorter.n_ctx = 60;
@@ -321,8 +278,8 @@ static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void
     other.io = MW_IO_BUFFERED;
     other.memory_bytes = 128 * MIB;
     no_error(session_set(s, &other, &e), &e);
-    look();
-    seen = NULL;
+    memory_look_now();
+    memory_look.session = NULL;
     mw_session_close(s);
     mw_model_set_limits(model, &none);
 }
